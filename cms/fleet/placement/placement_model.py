@@ -360,7 +360,8 @@ class PlacementModel:
                     crowded[v] = there**2 - (_START * new + there - kept) ** 2
         for name, terms in (("reused", dict.fromkeys(self.r, 1)), ("touched", touched)):
             best = self.pursue(name, terms, limits, best) or best
-        nodes, found = None, best
+        nodes, taken = None, dict[tuple[int, str], int]()
+        found: list[int] | None = best
         pairs = {(s, card.node) for s, group in enumerate(self.groups) for card in group.members}
         if len(pairs) <= _MOST_PAIRS:
             used, taken = self.count_nodes()
@@ -371,8 +372,7 @@ class PlacementModel:
             if any(option.as_cut for group in self.groups for option in group.options):
                 crowded = {}
             best = self.pursue("crowded", crowded, limits, found, _SPREAD_NODES) or found
-            if len(pairs) <= _MOST_PAIRS:
-                nodes = {pair: n for pair, v in taken.items() if (n := best[v])}
+            nodes = {pair: n for pair, v in taken.items() if (n := best[v])} if taken else None
         return PlacementCounts(
             self.pools,
             [_positive(y, best) for y in self.y],

@@ -91,7 +91,7 @@ def _sides(rng: random.Random) -> tuple[Deployment, DesiredState | Deployment]:
     spare = [
         FleetGpu("n", len(cards) + at, get_gpu(rng.choice(keys))) for at in range(rng.randint(0, 4))
     ]
-    size, sides = rng.randint(1, 4), []
+    size, sides = rng.randint(1, 4), list[Deployment]()
     for own in (cards, ends):
         works = [each.work for card in own for each in card.instances if each.work is not None]
         services = tuple(
@@ -100,14 +100,14 @@ def _sides(rng: random.Random) -> tuple[Deployment, DesiredState | Deployment]:
         )
         node = FleetNode("n", (*own, *spare))
         sides.append(on_nodes(Deployment((node,), services, RULES["half"]), size))
-    start, target = sides
+    now, target = sides
     if rng.random() < 0.2:
-        return start, target
+        return now, target
     kinds = target.kinds()
     used = Counter(card.gpu.key for card in target.used_gpus())
     counts = {kind: kinds[kind] for kind in sorted(kinds, key=lambda kind: kind.order)}
     devices = {key: get_gpu(key) for key in {*keys, *used}}
-    return start, DesiredState(counts, used, devices, target.services, RULES["half"])
+    return now, DesiredState(counts, used, devices, target.services, RULES["half"])
 
 
 def measure(seed: int) -> tuple[dict[str, Any], Transition | None]:

@@ -103,6 +103,7 @@ class _Question:
             foreign = tuple((old.gpu.profile(e.profile).name, e.start or 0) for e in old.foreign)
             self.sites.append(_Site(old.gpu, offered, foreign, held, ends))
         self.held = Counter(at for site in self.sites for *_, at in site.held)
+        self._fills: dict[object, int] = {}
 
     def lack(self, at: int, stays: _Kinds, never: _Kinds) -> str:
         """Say what there is too little room for as one of a kind stops or begins, if there is."""
@@ -141,7 +142,10 @@ class _Question:
             own = ((profile, start) for profile, start, at in site.held if at in stays)
             there = tuple(sorted((*site.foreign, *own)))
             names = tuple(sorted(site.offered & profiles[site.gpu.key]))
-            (used if there else empty).append(_fill(site.gpu, there, names, unit))
+            key = site.gpu.key, there, names, unit
+            if key not in self._fills:  # a GPU is slow to hash
+                self._fills[key] = _fill(site.gpu, there, names, unit)
+            (used if there else empty).append(self._fills[key])
         return sum(used) + sum(sorted(empty, reverse=True)[: max(0, self.most - len(used))])
 
     def in_the_way(self, stays: _Kinds, never: _Kinds, *, places: bool) -> list[int]:
@@ -170,7 +174,6 @@ def _lightest(weights: tuple[int, ...], supplies: tuple[int, ...], need: int) ->
     return None if found is None else found.value
 
 
-@lru_cache(65536)
 def _fill(
     gpu: Gpu, there: tuple[tuple[str, int], ...], profiles: tuple[str, ...], unit: str
 ) -> int:

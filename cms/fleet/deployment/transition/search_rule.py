@@ -362,18 +362,18 @@ def _find_instance(
         if card.mode is not Mode.MIG or shut.get(gpu, 0) < 0 or gpu in state.busy:
             continue
         key, is_cut = goal.cards[gpu].gpu.key, state.find_batch(gpu) >= 0
-        wanted = [goal.openings[number].slots for number in state.open_on.get(gpu, ())]
         for each in card.held:
             own = each.instance
-            if not own.is_managed or own.state is not State.RUNNING or (gpu, each) in gone:
-                continue
             if own.work is not None and (
                 is_cut or not each.goes or not each.supply or each.service in needed
                 or each.supply > state.spared(each.service)
             ):  # fmt: skip
                 continue
+            if not own.is_managed or own.state is not State.RUNNING or (gpu, each) in gone:
+                continue
             for use in uses.get((key, own.profile), ()):
                 part = min(use.supply, lack) / use.slots.bit_count()
+                wanted = (goal.openings[number].slots for number in state.open_on.get(gpu, ()))
                 free = not any(slots & each.slots for slots in wanted)
                 score = own.work is None, free, part * state.settings.noise(0.3)
                 if best is None or score > best[0]:
@@ -387,9 +387,10 @@ def _find_empty_batch(state: SearchState, lacks: dict[int, int]) -> Cover | None
     goal, tried = state.goal, set[object]()
     best: tuple[float, Cover] | None = None
     for gpus in goal.batches:
-        is_used = any(state.gpus[n].held or state.gpus[n].mode is not Mode.MIG for n in gpus)
+        if any(state.gpus[n].held or state.gpus[n].mode is not Mode.MIG for n in gpus):
+            continue
         key = tuple((goal.cards[n].gpu.key, goal.allowed[n]) for n in gpus)
-        if is_used or key in tried or not state.busy.isdisjoint(gpus):
+        if key in tried or not state.busy.isdisjoint(gpus):
             continue
         tried.add(key)
         left, worth, places = dict(lacks), 0.0, list[tuple[int, Instance]]()

@@ -81,7 +81,7 @@ class SearchState:
         self.slack = [-floor for floor in goal.floor]  # by service: what can be missed now
         self.old = [0] * len(goal.services)  # by service: what those supply that go
         #: By service: how many go that have so much supply and so many slots.
-        self.going: list[Counter[tuple[int, int]]] = [Counter() for _ in goal.services]
+        self.going: list[dict[tuple[int, int], int]] = [{} for _ in goal.services]
         for state in self.gpus:
             for each in state.held:
                 self._count(each, 1)
@@ -431,7 +431,7 @@ class SearchState:
             self.slack[each.service] += by * each.supply
             if each.goes:
                 self.old[each.service] += by * each.supply
-                going = self.going[each.service] = self.going[each.service].copy()
+                going = self.going[each.service] = dict(self.going[each.service])
                 _add(going, (each.supply, each.slots.bit_count()), by)
 
 
