@@ -252,12 +252,24 @@ def plan(
     def view() -> Page:
         from cms.fleet.report.plans import plan_page
 
-        return plan_page(made, title, shortage=short_of, growth=grown)
+        short = short_of and _of_empty_gpus(serving, short_of)
+        return plan_page(made, title, shortage=short, growth=grown)
 
     from cms.fleet.serving import plan_to_json
 
     session.show(lambda: plan_to_json(made, short_of), view, *to)
     return session.code_of(made.answer)
+
+
+def _of_empty_gpus(serving: AnyServing, short_of: cms.Shortage) -> cms.Shortage:
+    """Say which GPUs would do, by their keys: an empty one holds what one that is taken does."""
+    if not short_of.more_machines:
+        return short_of
+    more: dict[str, int] = {}
+    for name, n in short_of.more_machines.items():
+        key = serving.gpu_of(name).key
+        more[key] = more.get(key, 0) + n
+    return replace(short_of, more_machines=FrozenMap(more))
 
 
 @dataclass(frozen=True, slots=True)

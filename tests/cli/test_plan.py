@@ -242,6 +242,10 @@ def test_plan_for_too_few_gpus_that_are_there_exits_with_3_and_what_would_do(
     assert "10 more a100-80gb GPUs would do (proved fewest)" in said
     told = cms("plan --published S6", near, "--json", code=3).json
     assert (told["solution"]["status"], told["solution"]["proof"]) == ("infeasible", "checked")
+    written(fleet([[Instance("1g.10gb", 6, owner="pod x/a")]]), six / "taken.json")
+    said = cms("plan --published S2 --current taken.json", code=3).flat
+    assert "more a100-80gb GPUs would do" in said  # empty ones, not such as there are
+    assert cms("plan --published S1 --current taken.json", code=3).flat.count("beside 1g.10gb@6")
     cms("plan --published S2", near, "--no-balance -q")
     cms("plan --published S2 --max-gpus a100-80gb=1", near, "-o no.json", code=3)
     assert not (six / "no.json").exists()

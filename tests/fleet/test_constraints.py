@@ -6,8 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cms.errors import InvalidOption, InvalidProblem
 from cms.fleet import Service, get_gpu
@@ -20,10 +18,8 @@ from cms.fleet.placement import (
     placement_constraints,
 )
 from cms.values.frozen import FrozenMap
-from tests.property.problems import share
-from tests.references.placements import best_with_constraints, satisfies, worth
 
-from .deployments import SERVICES, deployments, placed, point, promises, wanted_for
+from .deployments import SERVICES, placed, point, wanted_for
 
 A30 = "a30-24gb"
 NAMES = tuple(service.name for service in SERVICES)
@@ -52,46 +48,6 @@ def where(found: PlacementResult, service: str) -> list[str]:
         for card, each in found.deployment.instances()
         if each.work is not None and each.work.service == service
     ]
-
-
-@st.composite
-def constraints(draw: st.DrawFn) -> PlacementConstraints:
-    chosen = draw(st.sets(st.integers(0, 4), min_size=1, max_size=2))
-    some = st.sampled_from(NAMES)
-    return PlacementConstraints(
-        {draw(some): draw(st.integers(1, 3))} if 0 in chosen else {},
-        {draw(some): draw(st.sampled_from(("node", "zone")))} if 1 in chosen else {},
-        [draw(st.sampled_from([("chat", "code"), ("code", "sum")]))] if 2 in chosen else [],
-        {draw(some): draw(st.integers(1, 2))} if 3 in chosen else {},
-        draw(st.sampled_from(["0.5", "node:100%"])) if 4 in chosen else None,
-    )
-
-
-@share(4)
-@given(st.data())
-def test_constraints_hold_at_the_least_cost(data: st.DataObject) -> None:
-    fleet = data.draw(deployments(most_nodes=2, most_gpus=1, keys=(A30,)))
-    wanted = data.draw(promises(fleet))
-    wish = data.draw(constraints())
-    served = {kind.work.service for kind in wanted.counts}  # each instance supplies 12 or more
-    rates = (Service(name, name, 10 * (name in served), 1000) for name in NAMES)
-    wanted = replace(wanted, services=tuple(rates))
-    found = place(wanted, fleet, constraints=wish)
-    best = best_with_constraints(fleet, wanted, wish)
-    if isinstance(found, PlacementInfeasible):
-        assert best is None
-        return
-    assert satisfies(found.deployment, wanted, wish)
-    cost, gpus, kept, *_ = worth(fleet, found.deployment, wanted)
-    extra = sum(found.wanted.counts.values()) - sum(wanted.counts.values())
-    assert (cost, gpus, -extra, kept) == best
-    base = best_with_constraints(fleet, wanted, PlacementConstraints())
-    assert base is not None
-    for name, part in wish.split().items():
-        alone = best_with_constraints(fleet, wanted, part)
-        assert alone is not None
-        assert found.constraint_costs[name] == (base[0] - alone[0], base[1] - alone[1])
-    assert found.constraints_cost == (base[0] - best[0], base[1] - best[1])
 
 
 def test_constraints_cost_what_is_said() -> None:

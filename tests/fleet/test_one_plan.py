@@ -42,7 +42,7 @@ from cms.fleet.serving import RULES, plan_from_json, plan_to_json
 from cms.solving.solution import Proof, Status
 from proofs_checks.checker.__main__ import _examined
 from tests.property.problems import share
-from tests.references.fleet_plans import Asked, least_cost
+from tests.references.fleet_plans import Asked, is_served, least_cost
 from tests.samples import few
 
 from .deployments import deployments
@@ -163,6 +163,7 @@ def test_no_plan_on_any_layout_costs_less(seed: int) -> None:
         return
     assert best is not None
     assert check_deployment(found.deployment, found.wanted) == ()
+    assert is_served(found.deployment, case.asked)
     assert found.least_cost <= best
     assert plan.solution.lower_bound <= best
     if found.cost != best:  # then it says so

@@ -119,6 +119,29 @@ def least_cost(fleet: Deployment, asked: Asked) -> Fraction | None:
     )
 
 
+def is_served(deployment: Deployment, asked: Asked) -> bool:
+    """Whether a deployment does what is asked, at what each instance supplies."""
+    nothing: Sum = ((0, Fraction(0), 0),) * len(asked.rates)
+    sums = []
+    for node in deployment.nodes:
+        total = nothing
+        for card in node.gpus:
+            works = [e.work for e in card.instances if e.is_managed and e.work is not None]
+            here = Counter(work.service for work in works)
+            if asked.apart and len(here) > 1:
+                return False
+            if any(n > asked.most.get(service, n) for service, n in here.items()):
+                return False
+            own = []
+            for service in asked.rates:
+                each = [work.supply_rps for work in works if work.service == service]
+                _, least = asked.replicas.get(service, (0, Fraction(0)))
+                own.append((len(each), sum(each, Fraction(0)), sum(n >= least for n in each)))
+            total = _add(total, tuple(own))
+        sums.append(total)
+    return _serves(deployment, asked, sums)
+
+
 def _serves(fleet: Deployment, asked: Asked, sums: Sequence[Sum]) -> bool:
     for at, (service, rate) in enumerate(asked.rates.items()):
         counts, supplies, replicas = zip(*(own[at] for own in sums), strict=True)

@@ -28,7 +28,6 @@ from cms.fleet.deployment import (
     State,
 )
 from cms.fleet.hardware import Placement
-from cms.fleet.placement import PlacementConstraints
 from tests.references import layouts
 
 #: Kept, at places where an instance was, minus GPUs touched.
@@ -239,101 +238,3 @@ def worth(before: Deployment, after: Deployment, wanted: DesiredState) -> tuple[
                     there += 1
                     break
     return -cost, -gpus, kept, there, -touched, -len(nodes)
-
-
-# --- with constraints -----------------------------------------------------------------------------
-
-
-def satisfies(
-    deployment: Deployment, wanted: DesiredState, constraints: PlacementConstraints
-) -> bool:
-    """Whether a deployment satisfies constraints."""
-    held = {
-        (card.node, card.index): Counter(
-            Kind(card.gpu.key, each.profile, each.work)
-            for each in card.instances
-            if each.is_managed and each.work is not None
-        )
-        for card in deployment.gpus()
-    }
-    return _keeps(deployment, wanted, constraints, held)
-
-
-def _keeps(
-    fleet: Deployment,
-    wanted: DesiredState,
-    constraints: PlacementConstraints,
-    held: dict[tuple[str, int], Counter[Kind]],
-) -> bool:
-    services = {s.name for s in wanted.services}
-    of = {
-        place: {s: sum(n for k, n in kinds.items() if k.work.service == s) for s in services}
-        for place, kinds in held.items()
-    }
-    total = {s: sum(counts[s] for counts in of.values()) for s in services}
-    for counts in of.values():
-        if any(counts[s] > n for s, n in constraints.max_per_gpu.items()):
-            return False
-        if any(counts[a] and counts[b] for a, b in constraints.pairs):
-            return False
-    if any(total[s] < n for s, n in constraints.min_replicas.items()):
-        return False
-    for service, word in constraints.spread.items():
-        keys = {k.gpu for k in wanted.counts if k.work.service == service}
-        home = {n.name: n.labels["zone"] if word == "zone" else n.name for n in fleet.nodes}
-        homes = {home[card.node] for card in fleet.gpus() if card.gpu.key in keys}
-        for each in homes:
-            here = sum(c[service] for (node, _), c in of.items() if home[node] == each)
-            if (here - 1) * len(homes) >= total[service]:
-                return False
-    if constraints.share is not None:
-        for s in wanted.services:
-            for gone in fleet.nodes:
-                left = sum(
-                    k.work.supply_rps * n
-                    for (node, _), kinds in held.items()
-                    for k, n in kinds.items()
-                    if k.work.service == s.name and node != gone.name
-                )
-                if left < constraints.share * s.rate_rps:
-                    return False
-    return True
-
-
-def best_with_constraints(
-    fleet: Deployment, wanted: DesiredState, constraints: PlacementConstraints
-) -> tuple[Number, ...] | None:
-    """The best there is: minus cost, minus GPUs, minus instances beyond the counts, kept."""
-    grow = (
-        set(constraints.min_replicas)
-        if constraints.share is None
-        else {s.name for s in wanted.services}
-    )
-    loose = replace(
-        wanted,
-        counts={k: n + (99 if k.work.service in grow else 0) for k, n in wanted.counts.items()},
-    )
-    cards = [(card, node) for node in fleet.nodes for card in node.gpus]
-    best = None
-    for chosen in product(*(contents(card, node, loose).items() for card, node in cards)):
-        held = {
-            (card.node, card.index): Counter(dict(content))
-            for (card, _), (content, _) in zip(cards, chosen, strict=True)
-        }
-        total = sum(held.values(), Counter[Kind]())
-        if any(total[kind] < n for kind, n in wanted.counts.items()):
-            continue
-        if any(total[kind] > n for kind, n in loose.counts.items()):
-            continue
-        if not _keeps(fleet, wanted, constraints, held):
-            continue
-        at_work = [(card, node) for card, node in cards if held[card.node, card.index]]
-        used = Counter(card.gpu.key for card, _ in at_work)
-        if any(used[key] > cap for key, cap in wanted.max_gpus.items()):
-            continue
-        prices = [price_of(card, node, wanted) for card, node in at_work]
-        cost, gpus = sum((price for price, _ in prices), Fraction(0)), sum(n for _, n in prices)
-        extra = total.total() - sum(wanted.counts.values())
-        score = -cost, -gpus, -extra, sum(own[0] for _, own in chosen)
-        best = score if best is None else max(best, score)
-    return best

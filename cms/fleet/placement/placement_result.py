@@ -130,12 +130,6 @@ class PlacementResult:
         return tuple(sorted(used))
 
     @property
-    def untouched(self) -> tuple[FleetGpu, ...]:
-        """The GPUs on which nothing changes."""
-        changed = {card.name for card in self.changed}
-        return tuple(card for card in self.deployment.gpus() if card.name not in changed)
-
-    @property
     def summary(self) -> str:
         """GPUs, nodes and changes, in a line."""
         gpus = " and ".join(f"{n} x {key}" for key, n in self.gpus.items()) or "no GPU"

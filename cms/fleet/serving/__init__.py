@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .available import AvailableGpus, HeldInstance
 from .capacity import CapacityRule, sustainable_load
 from .csv_input import read_operating_points, read_services
 from .gpulet_utilisations import read_gpulet_utilisations
@@ -35,4 +36,12 @@ __all__ += ["LoadCurve", "read_load_curves", "FillTimes", "sustainable_load", "R
 __all__ += ["queueing_rule", "build_problem", "ServingProblem", "SharedServing", "TimeSharing"]
 __all__ += ["Headroom", "Interference", "Pair", "read_interference", "NeighbourServing"]
 __all__ += ["neighbour_faults", "Scenario", "Plan", "ServicePlan", "Use", "PlanGroup", "Instances"]
-__all__ += ["Served", "read_plan", "write_plan", "plan_from_json", "plan_to_json"]
+__all__ += [
+    "AvailableGpus",
+    "HeldInstance",
+    "Served",
+    "read_plan",
+    "write_plan",
+    "plan_from_json",
+    "plan_to_json",
+]
