@@ -93,10 +93,7 @@ class Forecasting(Policy):
         """See :class:`Policy`."""
         windows = scene.terms.windows(self.forecast, scene.history(0), scene.planner)
         start = Start(0, Fraction(0), lambda b: Fraction(0))
-        path = shortest(
-            windows, [start], lambda a, b, c: windows.between(windows.needs(a, b), b, c)
-        )
-        return windows.ask(*path.windows[0])
+        return windows.ask(*shortest(windows, [start], windows.change).windows[0])
 
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""

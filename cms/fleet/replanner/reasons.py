@@ -49,7 +49,7 @@ def reasons(answer: ReplanDecision) -> Iterator[str]:
         )
     if found.keep is None and not found.short:
         for name, rate in windows.needs(0, 1).items():
-            if (1 + found.hysteresis) * has[name] < rate:
+            if (1 + answer.terms.hysteresis) * has[name] < rate:
                 yield (
                     f"{name} is not enough until {answer.said(1)}: {_number(rate)} requests/s are "
                     f"needed, with the margin, and {_number(has[name])} are there"
@@ -70,9 +70,9 @@ def reasons(answer: ReplanDecision) -> Iterator[str]:
         rest = f", then {_ways(answer, found.keep)}" if found.keep.windows else ""
         yield f"to go on costs {_number(found.keep.cost)}: what runs {until}{rest}"
         if found.change is not None:
-            most = (1 + found.hysteresis) * found.change.cost
+            most = (1 + answer.terms.hysteresis) * found.change.cost
             yield (
-                f"going on may cost {shown(100 * found.hysteresis)} % more than changing, "
+                f"going on may cost {shown(100 * answer.terms.hysteresis)} % more than changing, "
                 f"{_number(most)}: it {'does not' if found.keeps else 'would'} cost more than that"
             )
     if answer.keeps and not found.keeps:

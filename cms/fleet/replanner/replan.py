@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Protocol, TypeAlias
 
 from ...errors import AlgorithmError, CmsError, InvalidProblem
@@ -190,7 +191,6 @@ class Decision:
     change: Path | None
     plan: Plan | None
     short: tuple[str, ...]
-    hysteresis: Fraction
 
 
 def decide(
@@ -209,9 +209,6 @@ def decide(
     """
     short = tuple(name for name, rate in windows.now.items() if has_rps.get(name, 0) < rate)
 
-    def between(a: int, b: int, c: int) -> Fraction:
-        return windows.between(windows.needs(a, b), b, c)
-
     def start(at: int) -> Start:
         return Start(at, gpu_cost * at * windows.hours, lambda c: windows.between(has_rps, at, c))
 
@@ -221,7 +218,7 @@ def decide(
 
     change, hole = None, None
     try:
-        change = shortest(windows, [start(0)], between)
+        change = shortest(windows, [start(0)], windows.change)
     except NoPath as fault:
         hole = fault
     lasting = 0  # rates only grow with the window
@@ -230,17 +227,18 @@ def decide(
     keep = None
     if lasting:
         try:
-            keep = shortest(windows, [start(at) for at in range(1, lasting + 1)], between)
+            starts = [start(at) for at in range(1, lasting + 1)]
+            keep = shortest(windows, starts, windows.change)
         except NoPath as fault:
             hole = fault
     if keep is None and change is None:
         assert hole is not None
         raise hole
     if change is None:
-        return Decision(True, keep, None, None, short, hysteresis)
+        return Decision(True, keep, None, None, short)
     keeps = keep is not None and keep.cost <= (1 + hysteresis) * change.cost
     plan = windows.ask(*change.windows[0])
-    return Decision(keeps, keep, change, plan, short, hysteresis)
+    return Decision(keeps, keep, change, plan, short)
 
 
 #: A path's length, then what decides between paths of one length: how many windows, where they end.
@@ -294,12 +292,7 @@ def shortest(
     `between` gives the cost of going over from window (a, b) to window (b, c). Of the shortest
     paths it is one with the fewest windows; of those, the one whose ends come first.
     """
-    costs: dict[tuple[int, int, int], Fraction] = {}
-
-    def change(a: int, b: int, c: int) -> Fraction:
-        if (a, b, c) not in costs:
-            costs[a, b, c] = between(a, b, c)
-        return costs[a, b, c]
+    change = cache(between)
 
     def find() -> tuple[_Key, int] | None:
         ways, found = _ways(windows, change), list[tuple[_Key, int]]()

@@ -211,6 +211,10 @@ class Windows:
                 starts += ceil(lacks / supply)
         return self.replan_cost + starts * self.restart_cost
 
+    def change(self, a: int, b: int, c: int) -> Fraction:
+        """Return what it costs at least to go over from window (a, b) to (b, c)."""
+        return self.between(self.needs(a, b), b, c)
+
     def needs(self, a: int, b: int) -> dict[str, Fraction]:
         """Return what a plan for a window has at least: its rates and the margin."""
         return {name: (1 + self.planner.margin) * r for name, r in self.rates(a, b).items()}

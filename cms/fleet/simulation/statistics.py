@@ -107,7 +107,7 @@ class Tally:
         return Fraction(self.late, self.requests or 1)
 
     def quantile(self, share: Fraction) -> int:
-        """Return a latency, at most 0.1 % too long, that this share of those answered kept."""
+        """Return a latency, at most 0.1 % too long, that this share did not exceed."""
         if not (answered := self.requests - self.lost):
             return 0
         at = int(np.searchsorted(np.cumsum(self._bins), math.ceil(share * answered)))

@@ -97,7 +97,7 @@ class Diurnal(CheckedFields):
     def minutes(
         self, problem: ColocationProblem, fleet: Fleet, begin: int, end: int, seed: int
     ) -> Ints:
-        """Return activities, (end - begin, G), in hundredths of a per cent, after midnight."""
+        """Return hundredths of a per cent, (end - begin, G), between minutes after midnight."""
         at = np.arange(begin, end)[:, None] / _DAY
         peak = _float(self.peak) / 24 + (np.arange(fleet.gpus) % _PHASES) / 12
         lost = _float(self.swing) * (0.5 - 0.5 * np.cos(2 * np.pi * (at - peak)))
