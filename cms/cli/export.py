@@ -88,12 +88,8 @@ def export(
     def document() -> dict[str, Any]:
         said: dict[str, Any] = {
             "targets": {
-                name: {
-                    "losses": list(each.losses),
-                    "order": list(each.order),
-                    "executables": list(each.executables),
-                    "files": dict(each.files),
-                }
+                name: {key: [*getattr(each, key)] for key in ("losses", "order", "executables")}
+                | {"files": dict(each.files)}
                 for name, each in exports.items()
             }
         }

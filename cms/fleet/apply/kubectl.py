@@ -19,7 +19,7 @@ from ..deployment.export.advertised import offer_of
 from ..deployment.export.gpu_operator import config_map, kubernetes_name
 from ..deployment.export.mig_parted import configs_of, merged, name_of, text_of
 from ..deployment.export.workloads import WorkloadKey, dns_label
-from ..deployment.instance import Instance
+from ..deployment.instance import Instance, State
 from ..deployment.kubernetes_objects import (
     DeploymentObject,
     NodeObject,
@@ -252,7 +252,8 @@ class Deployments:
             name = self._name(seat)
             pods, leaving = self._pods(name), self._leaving(name)
             if what == "start":
-                return sum(map(_is_ready, pods)) >= self._planned[name] + leaving
+                ready = sum(pod.state is State.RUNNING for pod in pods)
+                return ready >= self._planned[name] + leaving
             if len(pods) > self._planned[name] + leaving - 1:
                 return False
             del self._asked[what, seat.key]
@@ -275,10 +276,3 @@ class Deployments:
     def _leaving(self, name: str) -> int:
         """Count the pods of a Deployment that have still to end."""
         return sum(what == "stop" and named == name for (what, _), named in self._asked.items())
-
-
-def _is_ready(pod: PodObject) -> bool:
-    ready = {"type": "Ready", "status": "True"}
-    return pod.deletion_timestamp is None and any(
-        ready.items() <= c.items() for c in pod.conditions
-    )

@@ -14,6 +14,7 @@ from ...files.fields import refusal
 from ...files.numerals import is_whole
 from ...files.parsed import Parsed
 from ...files.source import quoted
+from .instance import State
 
 _EXTENDED = "status", "extendedResourceClaimStatus"
 _EXPECTED = {
@@ -165,6 +166,14 @@ class PodObject(_Object):
     extended_resources: list[dict[str, str]] = _at(*_EXTENDED, "requestMappings", default=[])
     phase: str = _at("status", "phase", default="")
     conditions: list[dict[str, Any]] = _at("status", "conditions", default=[])
+
+    @property
+    def state(self) -> State:
+        """Whether its work begins, is there, or is asked to end."""
+        if self.deletion_timestamp is not None:
+            return State.DRAINING
+        ready = {"type": "Ready", "status": "True"}.items()
+        return State.RUNNING if any(ready <= c.items() for c in self.conditions) else State.STARTING
 
 
 class DeploymentObject(_Object):

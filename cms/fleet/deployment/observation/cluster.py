@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ....files.parsed import Parsed
-from ..instance import WHOLE, State
+from ..instance import WHOLE
 from ..kubernetes_objects import ClaimObject, NodeObject, PodObject, SliceObject, read_object
 from ..labels import HOSTNAME, POINT_LABEL, SERVICE_LABEL
 from .dra import Device, results_of, where
@@ -164,35 +164,19 @@ def held_in(
                     f"{device.node!r} ({device.where})",
                     expected="objects of one time",
                 )
-        profiles = count_profiles(resources, singles[node]).elements()
-        facts = _pod_facts(name, at, pod, (*profiles,), own, service_label)
-        if facts.profiles:
+        places = tuple(device.held for device in own)
+        profiles = (
+            *count_profiles(resources, singles[node]).elements(),
+            *(profile for _, profile, _ in places),
+        )
+        if profiles:
+            service = pod.labels.get(SERVICE_LABEL, pod.labels.get(service_label or SERVICE_LABEL))
+            facts = PodFacts(
+                name, where(at), profiles, service, pod.labels.get(POINT_LABEL), pod.state, places,
+                HOSTNAME in pod.node_selector,
+            )  # fmt: skip
             yield PodHolding(node, facts, tuple(own), at)
     yield from _others(cluster, given, users)
-
-
-def _pod_facts(
-    name: str,
-    at: Parsed,
-    pod: PodObject,
-    profiles: tuple[str, ...],
-    devices: Iterable[Device],
-    service_label: str | None,
-) -> PodFacts:
-    labels = pod.labels
-    is_ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in pod.conditions)
-    state = State.RUNNING if is_ready else State.STARTING
-    places = tuple(each.held for each in devices)
-    return PodFacts(
-        name,
-        where(at),
-        (*profiles, *(profile for _, profile, _ in places)),
-        labels.get(SERVICE_LABEL, labels.get(service_label or SERVICE_LABEL)),
-        labels.get(POINT_LABEL),
-        State.DRAINING if pod.deletion_timestamp is not None else state,
-        places,
-        HOSTNAME in pod.node_selector,
-    )
 
 
 def _resources(pod: PodObject) -> dict[str, int]:
