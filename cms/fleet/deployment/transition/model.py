@@ -251,6 +251,13 @@ class Transition:
         known = any(each.name == service for each in self.start.services)
         return self.start.capacity(service) if known else _NOTHING
 
+    def __str__(self) -> str:
+        moves, steps, kept = len(self.actions), len(self.steps), self.kept
+        return (
+            f"{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}; {kept.count} "
+            f"instance{'s' * (kept.count != 1)} kept of at most {kept.most}; {self.spare}"
+        )
+
 
 def most_gpus(start: Deployment, target: Deployment) -> int:
     """Return the larger of the numbers of GPUs in use before and after."""
