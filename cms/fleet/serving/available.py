@@ -47,7 +47,7 @@ class AvailableGpus:
     >>> taken.name, taken.cost({})
     ('a30-24gb beside 1g.6gb@0', Fraction(0, 1))
     >>> print(*taken.list_configurations(get_gpu("a30-24gb"), ["1g.6gb", "2g.12gb"]), sep="; ")
-    2g.12gb + 1g.6gb; 3 x 1g.6gb
+    1g.6gb + 2g.12gb; 3 x 1g.6gb
     """
 
     gpu: str
