@@ -132,6 +132,29 @@ HARD = problem(
 )
 
 
+@pytest.mark.parametrize(
+    ("on", "at_most", "below", "above"),
+    [
+        # at most 1: free machines are worth 2 * 1 - 2 <= 0, and 3 - 2 * 1 > 0: impossible
+        # at least 2: the machine's cost itself is the multiplier, 2 * 2
+        ({"machines_of": {"machine": "m", "blocks": {"a": 2}}}, 1, leaf({"a": 1}, 2), leaf({}, 2)),
+        ({"machines_of_type": "m"}, 1, leaf({"a": 1}, 2), leaf({}, 2)),
+        # the same with those of n counted twice as well, which have no block of a: 2 * 2 <= 5
+        ({"machines_of_type": {"m": 1, "n": 2}}, 1, leaf({"a": 1}, 2), leaf({}, 2)),
+        # at most 2 blocks are worth nothing: impossible; at least 3 are worth 1 each
+        ({"blocks_of": "a"}, 2, leaf({"a": 1}, 1), leaf({}, 1)),
+        ({"blocks_of_job": {"block": "a", "job": "j"}}, 2, leaf({}, 1), leaf({"a": 1}, 1)),
+    ],
+)
+def test_each_quantity_can_be_branched_on(
+    on: Document, at_most: int, below: Document, above: Document
+) -> None:
+    proves = 4 if any(kind.startswith("machines") for kind in on) else 3
+    assert certificate_bound(HARD, branch(on, at_most, below, above)) == proves
+    # The least leaf counts: a leaf that proves only 0 leaves 0.
+    assert certificate_bound(HARD, branch(on, at_most, leaf({}, 0), above)) == 0
+
+
 def test_both_checkers_take_as_many_branches_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """No file holds for one of them alone."""
 
