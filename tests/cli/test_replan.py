@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from cms.fleet.deployment import Instance
-from tests.cli.fleets import fleet, work, written
-from tests.cli.shared import POINTS, SERVICES, Cms, flat
+from tests.cli.shared import POINTS, SERVICES, Cms, flat, fleet, work, written
 
 TABLES = "replan -s s.csv -p p.csv --rule parvagpu --forecast latest"
 TICK = f"{TABLES} --max-age none --rates rates.csv --current now.json"
