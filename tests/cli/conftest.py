@@ -14,8 +14,7 @@ from cms.cli.app import run
 from cms.fleet.colocation import write_profiles
 from cms.fleet.deployment import Instance
 from tests.cli import shared
-from tests.cli.fleets import LGI, LOG, fleet, put, work, written
-from tests.cli.shared import MATCH, TABLES, Cms, Said
+from tests.cli.shared import LGI, LOG, MATCH, TABLES, Cms, Said, fleet, put, work, written
 from tests.fleet.colocation.pairs import by_rule
 
 

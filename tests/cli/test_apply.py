@@ -14,8 +14,7 @@ from cms.fleet import Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, State
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.serving import RULES
-from tests.cli.fleets import A100, LGI, fleet, put, work, written
-from tests.cli.shared import Cms, flat
+from tests.cli.shared import A100, LGI, Cms, flat, fleet, put, work, written
 from tests.fleet.cluster import ELSEWHERE, MIXED, claim, claiming, device, node, pod, slices
 from tests.fleet.smi import card as card_of
 from tests.fleet.smi import log

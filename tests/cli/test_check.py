@@ -23,8 +23,7 @@ from cms.infeasibility.shortage import explain_infeasibility
 from cms.solving.solution import Proof, Status, StopReason
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main as second_checker
-from tests.cli.fleets import fleet, written
-from tests.cli.shared import TABLES, Cms
+from tests.cli.shared import TABLES, Cms, fleet, written
 from tests.proofs_checks.documents import (
     BY_WORD,
     INFEASIBLE,

@@ -11,8 +11,7 @@ from cms.fleet import Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, read_deployment
 from cms.fleet.deployment.export import TARGETS
 from cms.fleet.serving import RULES
-from tests.cli.fleets import A100, work, written
-from tests.cli.shared import Cms
+from tests.cli.shared import A100, Cms, work, written
 from tests.fleet.plans import words_of
 from tests.samples import so_many
 

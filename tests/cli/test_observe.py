@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from cms.fleet.deployment import Instance, read_deployment
-from tests.cli.fleets import AT, CUT, LOG, fleet, put, written
-from tests.cli.shared import Cms
+from tests.cli.shared import AT, CUT, LOG, Cms, fleet, put, written
 from tests.fleet.cluster import device, node, pod, slices
 
 NOTHING: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": []}

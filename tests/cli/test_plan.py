@@ -14,8 +14,7 @@ from cms import solve
 from cms.fleet import Plan, build_problem, read_operating_points, read_plan, read_services
 from cms.fleet.deployment import Deployment, Instance, desired_state, read_deployment, read_nodes
 from cms.fleet.placement import PlacementInfeasible, compact, place, place_plan
-from tests.cli.fleets import fleet, written
-from tests.cli.shared import POINTS, ROOT, S1, SERVICES, TABLES, Cms
+from tests.cli.shared import POINTS, ROOT, S1, SERVICES, TABLES, Cms, fleet, written
 from tests.fleet.plans import words_of
 from tests.samples import few
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from cms.fleet.deployment import Instance, StartSource
-from tests.cli.fleets import fleet, written
-from tests.cli.shared import FILES, Cms, one_line
+from tests.cli.shared import FILES, Cms, fleet, one_line, written
 
 #: By command: what is typed, the exit code, what its line says (``a ... b``), and other files.
 TABLE = tomllib.loads((FILES / "refusals.toml").read_text("utf-8"))

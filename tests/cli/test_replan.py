@@ -11,8 +11,7 @@ import pytest
 
 from cms.fleet.deployment import Instance
 from cms.fleet.deployment.transition import transition_from_json
-from tests.cli.fleets import fleet, work, written
-from tests.cli.shared import CURVES, POINTS, SERVICES, Cms, flat
+from tests.cli.shared import CURVES, POINTS, SERVICES, Cms, flat, fleet, work, written
 
 TABLES = "replan -s s.csv -p p.csv --rule parvagpu --forecast latest"
 TICK = f"{TABLES} --max-age none --rates rates.csv --current now.json"

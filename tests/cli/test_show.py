@@ -20,8 +20,7 @@ from cms.fleet.deployment.transition import write_transition
 from cms.fleet.report.simulations import name_policy
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate, write_simulation
 from cms.fleet.simulation.colocation_loop.day import shared_day_to_json
-from tests.cli.fleets import fleet, work, written
-from tests.cli.shared import Cms
+from tests.cli.shared import Cms, fleet, work, written
 from tests.fleet.plans import words_of
 from tests.fleet.simulation.cases import made_up_day
 from tests.fleet.transitions import pair
