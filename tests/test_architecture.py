@@ -143,11 +143,11 @@ BUDGETS = {
     "algorithms.muxflow": 542,
     "algorithms.ptas": 505,
     "instances": 2_169,
-    "cms.cli": 5_336,
-    "cms.fleet": 40_994,
-    "proofs_checks": 15_444,
+    "cms.cli": 5_895,
+    "cms.fleet": 41_754,
+    "proofs_checks": 15_580,
     "bench": 12_102,
-    "tests": 53_750,
+    "tests": 54_880,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 from ...errors import CmsError, FileError
 from ...files.csv_records import folded
@@ -21,11 +22,24 @@ NODE_COLUMNS = ("node", "gpu", "count")
 _OPTIONAL = ("driver", "zone", PRICE)
 #: GPUs in a row of the table: one object each, so that a slip of a key takes no machine's memory.
 _MOST = 10_000
-#: Labels have no order among a node's GPUs.
-_NUMBERS = re.compile(r"(gpu_)?(index|indices|idx|minor|minor_number|uuid)|gpu_(number|ids?)")
-#: Nor are prices and limits labels.
-_PRICES = re.compile(r"(.*_)?(prices?|costs?|usd|eur|gbp|rates?)(_.*)?")
-_LIMITS = re.compile(r"(.*_)?(max|maximum|limits?|caps?|budget)(_.*)?")
+#: What is no label: what it looks like, what is expected, and what to do. Labels have no order
+#: among a node's GPUs.
+_NO_LABELS = (
+    (
+        re.compile(r"(gpu_)?(index|indices|idx|minor|minor_number|uuid)|gpu_(number|ids?)"),
+        "the number of a GPU",
+        "a row a node and type of GPU: they are numbered from 0 as they stand",
+        "remove it; 'cms observe' reads GPUs with the numbers that they have",
+    ),
+    (
+        re.compile(r"(.*_)?(prices?|costs?|usd|eur|gbp|rates?)(_.*)?"),
+        "a price", PRICE, f"rename it to {PRICE}, or remove it",
+    ),
+    (
+        re.compile(r"(.*_)?(max|maximum|limits?|caps?|budget)(_.*)?"),
+        "a limit", "limits in fleet.toml: max of [gpus], [[group]]", "remove it",
+    ),
+)  # fmt: skip
 
 
 def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployment:
@@ -53,25 +67,11 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
     facts: dict[str, tuple[int, dict[str, str]]] = {}
     table = read_table(path, NODE_COLUMNS, _OPTIONAL)
     refuse_unknown_columns(table, _OPTIONAL)
-    for column in table.extra:
-        if _NUMBERS.fullmatch(folded(column)):
-            raise FileError(
-                table.source.name,
-                f"the column {column!r} looks like the number of a GPU, which is no label",
-                line=table.line,
-                expected="a row a node and type of GPU: they are numbered from 0 as they stand",
-                fix="remove it; 'cms observe' reads GPUs with the numbers that they have",
-            )
-        is_price = _PRICES.fullmatch(folded(column))
-        if is_price or _LIMITS.fullmatch(folded(column)):
-            raise FileError(
-                table.source.name,
-                f"the column {column!r} looks like a {'price' if is_price else 'limit'}, which is "
-                "no label",
-                line=table.line,
-                expected=PRICE if is_price else "limits in fleet.toml: max of [gpus], [[group]]",
-                fix=f"rename it to {PRICE}, or remove it" if is_price else "remove it",
-            )
+    for column, (pattern, what, expected, fix) in product(table.extra, _NO_LABELS):
+        if pattern.fullmatch(folded(column)):
+            said = f"the column {column!r} looks like {what}, which is no label"
+            name = table.source.name
+            raise FileError(name, said, line=table.line, expected=expected, fix=fix)
     for row in table:
         name = row["node"].word()
         cards = found.setdefault(name, [])

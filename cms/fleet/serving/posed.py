@@ -125,10 +125,9 @@ class Posed(ABC, Generic[P]):
     def gpu_of(self, machine: str | None) -> Gpu:
         """Return the GPU behind a machine type; KeyError if there is none."""
         there = self.available_as(machine)
+        key = machine if there is None else there.gpu
         for found in self.gpus:
-            if found.key == (machine if there is None else there.gpu):
-                return found
-            if machine is None and len(self.gpus) == 1:
+            if found.key == key or (machine is None and len(self.gpus) == 1):
                 return found
         raise KeyError(machine)
 
