@@ -41,7 +41,7 @@ def test_transition_is_told_written_checked_and_its_drift_reported(here: Path, c
     )
     assert "0 of 1 instance kept" in said
     assert "chat 0 1 1 120 100 100 % of the smaller of 100 and 100" in said
-    assert "2 actions on 1 node: about 2.0 min, node after node (assumed)" in said
+    assert "2 actions on 1 node: about 2 min, node after node (assumed)" in said
     assert "# create on node-a/1: 3g.40gb@4 chat (2p b4, 120 requests/s)" in said
     assert "add 1 '3g.40gb' 4 # start 3g.40gb@4 chat (2p b4, 120 requests/s) on node-a/1" in said
     said = cms("check way.json").out

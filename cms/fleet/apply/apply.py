@@ -12,6 +12,7 @@ from ...errors import InvalidOption, InvalidProblem, UnsupportedProblem
 from ...values.names import nearest
 from ...values.words import count
 from ..deployment.export.export import refuse_unnumbered, require_word
+from ..deployment.observation.age import format_time
 from ..deployment.transition import (
     Durations,
     PartitioningTool,
@@ -90,10 +91,10 @@ class Apply:
         durations = self.durations or Durations()
         times = [find_makespan(self.units, durations, n) for n in (1, parallel)]
         nodes = len({unit.node for unit in self.units})
-        more = f", {float(times[1]) / 60:.1f} min on {parallel} nodes at once" * (parallel > 1)
+        more = f", {format_time(times[1])} on {parallel} nodes at once" * (parallel > 1)
         return (
             f"{count(len(self.head.transition.actions), 'action')} on {count(nodes, 'node')}: "
-            f"about {float(times[0]) / 60:.1f} min, node after node{more} (assumed)"
+            f"about {format_time(times[0])}, node after node{more} (assumed)"
         )
 
     def describe(self, ended: Collection[int] = ()) -> Iterator[str]:

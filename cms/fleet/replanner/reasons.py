@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ...files.documents import number_to_json
 from ...values.numbers import shown
+from ..deployment.observation.age import format_time
 from ..deployment.transition import transition_to_json
 from .changing import gpus_at_work
 from .replan import Path, ReplanDecision
@@ -81,8 +82,8 @@ def reasons(answer: ReplanDecision) -> Iterator[str]:
         way = answer.way
         temporary = f", {way.temporary} more for a while" if way.temporary else ""
         starts = f"{way.starts} instance{'s' * (way.starts != 1)} started{temporary}"
-        minutes = f"{_number(way.seconds / 60)} min, of assumed durations"
-        yield f"the change: {way.transition}; {starts}; {minutes}"
+        takes = f"{format_time(way.seconds)}, of assumed durations"
+        yield f"the change: {way.transition}; {starts}; {takes}"
 
 
 def _ways(answer: ReplanDecision, path: Path) -> str:

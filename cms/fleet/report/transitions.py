@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from ...errors import InvalidOption
 from ...solving.solution import Proof
 from ...values.names import nearest
 from ...values.words import count, decimal
-from ..deployment.observation.age import format_age
+from ..deployment.observation.age import format_time
 from ..deployment.transition.checking import RECHECKED, lowest_capacity
 from ..deployment.transition.curves import capacity_curves, seconds_below, service_names
 from ..deployment.transition.durations import schedule
@@ -142,13 +141,6 @@ def whole_gpus_words(found: Transition, to: DesiredState | Deployment, tool: str
 
 
 _soft = partial(Words, tone="soft")
-
-
-def format_time(seconds: Fraction) -> str:
-    """Write seconds for reading."""
-    if seconds < 60:
-        return f"{decimal(seconds)} s"
-    return format_age(timedelta(seconds=round(seconds)))
 
 
 #: A floor is rounded up, a capacity down, so that neither flatters.

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 
 from ....errors import CmsError
+from ....values.words import decimal
 from ..model import Deployment, FleetNode
 
-__all__ = ["MAX_AGE", "StaleObservation", "age_of", "format_age", "refuse_stale", "format_moment"]
+__all__ = [
+    "MAX_AGE", "StaleObservation", "age_of", "format_age", "format_moment", "format_time",
+    "refuse_stale",
+]  # fmt: skip
 
 #: How old an observation may be that something is planned from.
 MAX_AGE = timedelta(minutes=15)
@@ -68,6 +73,13 @@ def _again(deployment: Deployment) -> str:
                 nodes_of.setdefault("-" if path == "<stdin>" else path, []).append(node.name)
     given = [f"{names[0]}={path}" if len(names) == 1 else path for path, names in nodes_of.items()]
     return " ".join(given[:4]) + (" ..." if len(given) > 4 else "")
+
+
+def format_time(seconds: Fraction) -> str:
+    """Write how long something takes: ``5.5 s``, ``1 min 20 s``."""
+    if seconds < 60:
+        return f"{decimal(seconds)} s"
+    return format_age(timedelta(seconds=round(seconds)))
 
 
 def format_age(age: timedelta) -> str:
