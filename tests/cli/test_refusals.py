@@ -125,7 +125,7 @@ PLACED = [
     row("plan plan.json", "give --nodes nodes.csv, --current now.json, or both"),
     row("plan plan.json -s s.csv --nodes nodes.csv", "plan.json is placed as it is; leave it out"),
     row("plan plan.json --compact --current now.json", "plan.json is placed as it is"),
-    row(f"{S1} --extra-gpus 1", "--extra-gpus: it goes with --current"),
+    row(f"{S1} --extra-cost 1", "--extra-cost: it goes with --current"),
     row("plan --compact --nodes nodes.csv", "--compact: it goes with --current"),
     row(f"{S1} --current now.json --free nodes", "--free: it goes with --compact"),
     row(f"{S1} --current now.json --max-restarts 1", "--max-restarts: it goes with --compact"),
