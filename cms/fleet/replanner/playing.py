@@ -12,6 +12,7 @@ from ...files.documents import number_to_json
 from ...values.names import nearest
 from ..deployment import Deployment, FleetGpu, FleetNode, Mode
 from ..deployment.transition import Durations, Impossible
+from ..deployment.transition.curves import capacity_curves
 from ..hardware import Gpu
 from ..serving.plan import Plan
 from .changing import Change, change_to, gpus_at_work, place_first
@@ -131,9 +132,8 @@ class _Stage:
         begin, before = max(at_s, self.busy_until_s), self._gpus
         done = found.transition
         self.deployment, self.plan = done.target, plan
-        for name, steps in self.capacity.items():
-            for after_s, has in found.schedule.capacity(done, name):
-                steps.append((begin + after_s, has))
+        for curve in capacity_curves(done, found.schedule):
+            self.capacity[curve.service] += [(begin + at, has) for at, has in curve.steps]
         most = max(before, self._gpus) + done.spare.count
         self.change_hours += (most - self._gpus) * found.seconds / 3600
         self.busy_until_s = begin + found.seconds
