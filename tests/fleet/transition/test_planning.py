@@ -236,8 +236,8 @@ def test_what_hangs_or_drains_goes_and_what_starts_stays() -> None:
 # --- figures --------------------------------------------------------------------------------------
 
 
-#: Of the changes of a long run but those between published scenarios: what is found, kept, borrowed,
-#: done, and takes so many seconds.
+#: Of the changes of a long run but those between published scenarios: what is found, kept, borrowed
+#: and done, and how many seconds it takes.
 _SUMS = {"found": 415, "kept": 4753, "spare": 38, "actions": 4031, "makespan_s": 114_330}
 
 
