@@ -130,8 +130,7 @@ class _Stage:
         done = found.transition
         self.deployment, self.plan = done.target, plan
         for curve in capacity_curves(done, found.schedule):
-            own = self.capacity[curve.service]
-            own += [(begin + after_s, has) for after_s, has in curve.steps]
+            self.capacity[curve.service] += [(begin + at, has) for at, has in curve.steps]
         most = max(before, self._gpus) + done.spare.count
         self.change_hours += (most - self._gpus) * found.seconds / 3600
         self.busy_until_s = begin + found.seconds
