@@ -164,7 +164,10 @@ def exactly_at(problem: Problem, parts: int) -> Problem:
         for job in problem.jobs
     ]
     return Problem(
-        configurations=problem.configurations, jobs=jobs, machine_types=problem.machine_types
+        configurations=problem.configurations,
+        jobs=jobs,
+        machine_types=problem.machine_types,
+        group_limits=problem.group_limits,
     )
 
 
