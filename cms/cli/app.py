@@ -73,7 +73,7 @@ application = typer.Typer(
     cls=_Grouped,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 _COMMANDS = {
     "Plan": (init, plan, explain, calibrate, simulate, show, check, gpus),

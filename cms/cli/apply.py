@@ -7,18 +7,17 @@ import sys
 from collections.abc import Collection
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from . import fleets, options
+from . import options
+from .command import command
 from .drift import report_drift
 from .export import export_options
-from .fleet_file import FleetFile, with_fleet_file
-from .observe import Gpus, NodeName
-from .options import option
-from .session import Exit, Session, refuse_two_readers, report_error, session_of
-from .transition import METHODS, Asked, read_known_rates
+from .options import File, Text, Texts
+from .session import Exit, Session, report_error
+from .transition import Asked, read_known_rates
 
 if TYPE_CHECKING:
     from cms.fleet.apply import Apply, Head, Journal
@@ -27,93 +26,34 @@ if TYPE_CHECKING:
 _STATE = "state.jsonl"
 
 
-def _flag(name: str, help: str) -> Any:
-    return typer.Option(name, help=help)
-
-
-_Target = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="TARGET",
-        help="What is to run: a plan, a deployment or a transition; with --resume and --undo the "
-        "folder of state.jsonl.  [default: .cms/apply]",
-    ),
-]
-_Sources = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="SOURCE", help="With --check: what the tools printed, as for 'cms "
-    "observe'."),
-]  # fmt: skip
-_Check = Annotated[bool, _flag("--check", "Report the drift of what runs from TARGET; 1 if any.")]
-_Floor = Annotated[
-    list[str] | None,
-    option(
-        "[SERVICE=]SHARE", "What every service, or one, keeps of the smaller of its old and new "
-        "rate: 90%, chat=50%; may be repeated.  [default: 100%]",
-    ),
-]  # fmt: skip
-_Spare = Annotated[
-    str,
-    option("auto|N", "At most N GPUs beyond the larger of before and after; auto: as few as do."),
-]
-_Tool = Annotated[
-    str,
-    option(
-        "NAME", "What partitions the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
-        "gpu-operator or slurm (whole GPUs, after a drain of the node).",
-        autocompletion=options.offering_from("cms.fleet.apply", "TOOLS"),
-    ),
-]  # fmt: skip
-_Method = Annotated[
-    str,
-    option(
-        "NAME", "ours, or exchange_and_compact to compare with.",
-        "--method", "-m", autocompletion=options.offering(lambda: METHODS), hidden=True,
-    ),
-]  # fmt: skip
-_Parallel = Annotated[int, option("N", "Change N nodes at once, after the first one.", min=1)]
-_MaxFailures = Annotated[int, option("N", "Go on as long as at most N nodes have failed.", min=0)]
-_NoWork = Annotated[bool, _flag("--no-work", "Neither start nor stop work: no floor is kept.")]
-_Yes = Annotated[bool, _flag("--yes", "Carry it out without asking.")]
-_DryRun = Annotated[bool, _flag("--dry-run", "Change nothing; list what would be run.")]
-_Print = Annotated[Path | None, option("DIR", "Write scripts, and change nothing.", "--print")]
-_Resume = Annotated[bool, _flag("--resume", "Go on after whatever ended an earlier apply.")]
-_Undo = Annotated[bool, _flag("--undo", "Go back to what ran before it.")]
-_Timeline = Annotated[bool, _flag("--timeline", "Also show what happens when on which GPU.")]
-_Rates = Annotated[Path | None, option("rates.csv", "Rates to compare capacities with.")]
-
-
-@with_fleet_file
+@command()
 def apply(
-    context: typer.Context,
-    target: _Target = None,
-    sources: _Sources = None,
-    current: fleets.Current = None,
-    check: _Check = False,
-    fleet: FleetFile = None,
-    tool: _Tool = "nvidia-smi",
-    floor: _Floor = None,
-    spare: _Spare = "auto",
-    parallel: _Parallel = 1,
-    max_failures: _MaxFailures = 0,
-    no_work: _NoWork = False,
-    yes: _Yes = False,
-    dry_run: _DryRun = False,
-    scripts: _Print = None,
-    resume: _Resume = False,
-    undo: _Undo = False,
-    timeline: _Timeline = False,
-    rates: _Rates = None,
-    method: _Method = "ours",
-    node: NodeName = None,
-    device: Gpus = None,
-    max_age: fleets.MaxAge = "15min",
-    time_limit: options.TimeLimit = "none",
-    seed: options.Seed = 0,
-    picture: options.Picture = None,
-    output: options.Output = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    session: Session,
+    target: File = None,
+    sources: Texts = None,
+    current: File = None,
+    check: bool = False,
+    tool: str = "nvidia-smi",
+    floor: Texts = None,
+    spare: str = "auto",
+    parallel: int = 1,
+    max_failures: int = 0,
+    no_work: bool = False,
+    yes: bool = False,
+    dry_run: bool = False,
+    print: File = None,
+    resume: bool = False,
+    undo: bool = False,
+    timeline: bool = False,
+    rates: File = None,
+    method: str = "ours",
+    node: Text = None,
+    device: Texts = None,
+    max_age: str = "15min",
+    time_limit: str = "none",
+    seed: int = 0,
+    picture: File = None,
+    output: File = None,
 ) -> int:
     """Change what runs into a target, above all floors.
 
@@ -122,9 +62,7 @@ def apply(
 
     Exit code 3: it is proved impossible as asked; 4: no way was found, and there may be one.
     """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
-    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
+    context = session.context
     if check:
         heeded = "target sources current check node device max_age output"
         options.refuse_others(context, heeded, "it is for finding the way; leave out --check")
@@ -136,7 +74,7 @@ def apply(
     for name, value in (("SOURCE", sources), ("--node", node), ("--gpu", device)):
         if value:
             raise options.usage_error("it goes with --check", name)
-    asks = not (yes or dry_run or scripts is not None)
+    asks = not (yes or dry_run or print is not None)
     if asks and not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
         raise options.usage_error("this is no terminal to ask on: give --yes, or --dry-run")
     if resume and undo:
@@ -145,7 +83,6 @@ def apply(
         heeded = "target resume undo yes dry_run parallel max_failures max_age"
         options.refuse_others(context, heeded, "the state says it; leave it out")
         return _go_on(session, target, undo, dry_run, asks, parallel, max_failures)
-    refuse_two_readers((current, "--current"), (target, "TARGET"), (rates, "--rates"))
     for name, drawn in (("--timeline", timeline), ("--picture", picture)):
         if drawn and session.json and (timeline or not dry_run):
             raise options.usage_error("a report shows it, and JSON is printed", name)
@@ -165,7 +102,7 @@ def apply(
     head = Head(way.found, chosen, with_work=not no_work)
     with session.reading("looking what is needed"):
         prepared = _prepare(session, head)
-        if scripts is None and not dry_run:
+        if print is None and not dry_run:
             prepared.find_worker()
     durations = session.fleet.transition.durations
 
@@ -182,14 +119,14 @@ def apply(
 
         return transition_to_json(way.found)
 
-    if session.json and not dry_run and scripts is None:  # how it ends is what is printed
+    if session.json and not dry_run and print is None:  # how it ends is what is printed
         session.write(document, output)
     else:
         session.show(document, view, output, picture)
     if session.interrupts.pressed:
         return Exit.INTERRUPTED
-    if scripts is not None:
-        session.write_folder(prepared.write_scripts(), scripts)
+    if print is not None:
+        session.write_folder(prepared.write_scripts(), print)
         return Exit.ANSWER
     if dry_run:
         return _list_commands(session, prepared)

@@ -57,6 +57,11 @@ def names_of(kind: type[Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def scenarios() -> Iterable[str]:
+    """Return the names of the published scenarios."""
+    return names_of(cms.fleet.Scenario)
+
+
 def problems() -> Iterable[str]:
     """Return the names of the theory's problems."""
     return names_of(cms.NamedProblem)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -33,14 +33,10 @@ def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_
         written: dict[str, str] = {}
         document = ""
         for each in [*inspect.signature(function, eval_str=True).parameters.values()][1:]:
-            said, of = {}, each.annotation
-            if get_origin(of) is not Annotated:
-                said, of = (
-                    find_declaration(each.name, name),
-                    Annotated[of, declare(each.name, name)],
-                )
-            every.append(each.replace(kind=kind, annotation=of))
-            of, _ = get_args(of)
+            said = find_declaration(each.name, name)
+            of: Any = each.annotation
+            annotation = Annotated[of, declare(each.name, name)]
+            every.append(each.replace(kind=kind, annotation=annotation))
             if of is Path or Path in get_args(of):
                 label = said["metavar"] if said.get("argument") else spelling(each.name)
                 (written if said.get("writes") else read)[each.name] = label

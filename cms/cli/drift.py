@@ -27,7 +27,6 @@ def report_drift(
     output: Path | None,
 ) -> int:
     """Report what runs and should not, and what does not run and should; 1 if there is any."""
-    session.refuse_unwritable((output, "--output"))
     with session.reading("reading and comparing"):
         from cms.fleet.deployment import instance, verifying
         from cms.fleet.deployment.observation.numbering import renumber_gpus

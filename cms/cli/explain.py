@@ -13,7 +13,6 @@ from .catalogue import load_published
 from .check import recheck, say_what_does_not_hold
 from .command import command
 from .options import File, Text, usage_error
-from .plan import LoadCurves, Points, Published
 from .searching import counted, heard
 from .session import Exit, Session, open_document, report_error
 
@@ -26,9 +25,9 @@ def explain(
     session: Session,
     plan: Path,
     service: Text = None,
-    operating_points: Points = None,
-    published: Published = None,
-    load_curves: LoadCurves = None,
+    operating_points: File = None,
+    published: Text = None,
+    load_curves: File = None,
     to: Text = None,
     time_limit: str = "60",
     seed: int = 0,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from cms.errors import FileError
 
 from . import options
-from .fleet_file import FleetFile, with_fleet_file
-from .fleets import Current, Folder, Force, MaxAge, read_current, read_fleet
-from .options import option
-from .session import Exit, Session, refuse_two_readers, session_of
+from .command import command
+from .fleets import read_current, read_fleet
+from .options import File, Texts
+from .session import Exit, Session
 
 if TYPE_CHECKING:
     from cms.files.source import Source
@@ -24,46 +22,23 @@ if TYPE_CHECKING:
 #: The deployment in a folder of `cms export`.
 TARGET = "target.json"
 
-_File = Annotated[
-    Path, typer.Argument(metavar="target.json", help="What is to be there; '-' is standard input.")
-]
-_To = Annotated[
-    list[str] | None,
-    option(
-        "TOOL,...", "mig-parted, gpu-operator, slurm, kubernetes, dra; may be "
-        "repeated.",
-        "--to", "-t",
-        autocompletion=options.offering_from("cms.fleet.deployment.export", "TARGETS"),
-    ),
-]  # fmt: skip
-_Advertise = Annotated[
-    bool,
-    typer.Option("--advertise", help="List what each node will offer: resource names and counts."),
-]
 
-
-@with_fleet_file
+@command()
 def export(
-    context: typer.Context,
-    target: _File,
-    to: _To = None,
-    current: Current = None,
-    fleet: FleetFile = None,
-    advertise: _Advertise = False,
-    max_age: MaxAge = "15min",
-    output: Folder = None,
-    force: Force = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    session: Session,
+    target: Path,
+    to: Texts = None,
+    current: File = None,
+    advertise: bool = False,
+    max_age: str = "15min",
+    output: File = None,
+    force: bool = False,
 ) -> int:
     """Write a deployment as files for partitioning tools.
 
     -o has a folder for each tool, which says what it cannot express. With --current nothing foreign
     is cut anew. What the files say beside the deployment stands in [export] of fleet.toml.
     """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
-    refuse_two_readers((target, "target.json"), (current, "--current"))
     names = dict.fromkeys(name.strip() for text in to or () for name in text.split(","))
     if output is not None and not names:
         raise options.usage_error("nothing is written without --to", "--output")

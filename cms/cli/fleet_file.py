@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,7 +19,7 @@ from cms.values.names import nearest
 from cms.values.numbers import exact
 
 from .catalogue import find_gpu
-from .options import UsageError, declare, given_options, usage_error
+from .options import UsageError, given_options, usage_error
 from .session import session_of
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from .settings import Fleet
 
 NAME = "fleet.toml"
-FleetFile = Annotated[Path | None, declare("fleet")]
-Shared = Annotated[bool, declare("time_sharing")]
 _TABLES = ("services", "operating_points", "load_curves", "nodes")
 #: Sections whose settings options of the same name override.
 _OPTIONS = ("plan", "observation", "transition", "replan")
@@ -44,16 +41,6 @@ _TABLE = re.compile(r"\[\[?([^\[\],=]+)\]\]?")
 _KEYS = re.compile(r"""[\w"'. -]+""")
 #: A key in an inline table; what looks like one in a text is no path to a value.
 _INNER = re.compile(r"""[{,]\s*([\w"'.-]+)\s*=\s*""")
-
-
-def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
-    """Let a command read ``fleet.toml``."""
-
-    @wraps(command)
-    def run(context: typer.Context, fleet: Path | None = None, **given: Any) -> int:
-        return command(context, **apply_settings(context, fleet, given))
-
-    return run
 
 
 def apply_settings(

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from cms.errors import FileError
 
-from .options import duration, option, usage_error
+from .options import duration, usage_error
 from .session import Exit, Session, open_document
 
 if TYPE_CHECKING:
@@ -21,14 +19,6 @@ if TYPE_CHECKING:
     from cms.fleet.deployment.transition import Impossible
     from cms.fleet.hardware import Gpu
 
-Current = Annotated[Path | None, option("now.json", "What runs today, by 'cms observe -o'.")]
-MaxAge = Annotated[str, typer.Option("--max-age", metavar="TIME", hidden=True)]
-Force = Annotated[
-    bool, typer.Option("--force", help="Move a folder aside that was not written here, and write.")
-]
-Folder = Annotated[
-    Path | None, option("DIR", "The folder to write; '-' prints JSON instead.", "--output", "-o")
-]
 _NOWHERE = "(plan)"
 
 

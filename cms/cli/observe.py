@@ -4,82 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from cms.errors import InvalidOption
 
 from . import options
-from .catalogue import find_gpu, gpu_keys
-from .fleet_file import FleetFile, with_fleet_file
+from .catalogue import find_gpu
+from .command import command
 from .fleets import read_known
-from .options import option
-from .session import Exit, session_of
+from .options import File, Text, Texts
+from .session import Exit, Session
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.observation.merge import ObservationResult
 
-Sources = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOURCE",
-        help="What nvidia-smi, nvidia-mig-parted export or kubectl get ... -o json printed, or a "
-        "deployment file; NODE=FILE says whose it is, and '-' is standard input.",
-    ),
-]
-NodeName = Annotated[str | None, option("NAME", "Whose files are that name no node themselves.")]
-_Plan = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "The plan, deployment or state.jsonl of what was meant to run: it says what the "
-        "instances do.",
-    ),
-]
-Gpus = Annotated[
-    list[str] | None,
-    option(
-        "KEY", "What a GPU is of which no file says so, or your own device file; may be repeated.",
-        "--gpu", "-g", autocompletion=options.offering(gpu_keys),
-    ),
-]  # fmt: skip
-_Adopt = Annotated[
-    list[str] | None,
-    option(
-        "NODE/GPU:START=SERVICE@POINT", "Manage this instance, which does that; a point is 2x8, "
-        "processes x batch.",
-    ),
-]  # fmt: skip
-_Reclaim = Annotated[
-    list[str] | None, option("NODE/GPU:START", "Permit 'cms' to delete this instance.")
-]
 
-
-@with_fleet_file
+@command()
 def observe(
-    context: typer.Context,
-    sources: Sources,
-    node: NodeName = None,
-    plan: _Plan = None,
-    fleet: FleetFile = None,
-    device: Gpus = None,
-    adopt: _Adopt = None,
-    reclaim: _Reclaim = None,
-    picture: options.Picture = None,
-    output: options.Output = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    session: Session,
+    sources: list[str],
+    node: Text = None,
+    plan: File = None,
+    device: Texts = None,
+    adopt: Texts = None,
+    reclaim: Texts = None,
+    picture: File = None,
+    output: File = None,
 ) -> int:
     """Report what runs on each GPU now, and what is free.
 
     Of each GPU it has the free slices and the largest instance that fits.
     """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
-    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     with session.reading():
         from cms.fleet.deployment import deployment_to_json
         from cms.fleet.deployment.difference import join_services

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from tomllib import loads
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -48,7 +48,7 @@ def find_declaration(name: str, command: str = "common") -> dict[str, Any]:
 def declare(name: str, command: str = "common") -> Any:
     """Declare an option or an argument as ``commands.toml`` has it."""
     said = find_declaration(name, command)
-    more: dict[str, Any] = {"hidden": "listed" in said}
+    more: dict[str, Any] = {"hidden": "listed" in said or "hidden" in said}
     more |= {key: said[key] for key in ("metavar", "help", "min", "max") if key in said}
     if "names" in said:
         more["autocompletion"] = offering_from(*said["names"].split(":"))
@@ -56,41 +56,15 @@ def declare(name: str, command: str = "common") -> Any:
     return make(*said.get("flags", ()), **more)
 
 
-def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return what a shell asks to complete a value: the names that begin with what is written."""
-
-    def offered(incomplete: str) -> list[str]:
-        return [name for name in names() if name.startswith(incomplete)]
-
-    return offered
-
-
 def offering_from(module: str, name: str) -> Callable[[str], list[str]]:
     """Offer the names in a table of a module, or by a function, imported when a shell asks."""
 
-    def names() -> Iterable[str]:
+    def offered(incomplete: str) -> list[str]:
         found = getattr(import_module(module), name)
-        return found() if callable(found) else found  # type: ignore[no-any-return]
+        every: Iterable[str] = found() if callable(found) else found
+        return [each for each in every if each.startswith(incomplete)]
 
-    return offering(names)
-
-
-def option(metavar: str, help: str, *flags: str, **more: Any) -> Any:
-    """Declare an option; without flags it is called as its parameter."""
-    return typer.Option(*flags, metavar=metavar, help=help, **more)
-
-
-Json = Annotated[bool, declare("json")]
-Quiet = Annotated[bool, declare("quiet")]
-Seed = Annotated[int, declare("seed")]
-Threads = Annotated[int | None, declare("threads")]
-Output = Annotated[File, declare("output")]
-Picture = Annotated[File, declare("picture")]
-Method = Annotated[str, declare("method")]
-MethodOptions = Annotated[Texts, declare("option")]
-TimeLimit = Annotated[str, declare("time_limit")]
-Gap = Annotated[str, declare("gap")]
-Start = Annotated[File, declare("start")]
+    return offered
 
 
 # Where this class lives differs between versions of Typer; that it is this base does not.

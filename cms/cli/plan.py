@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,17 +15,10 @@ from cms.values.frozen import FrozenMap
 from cms.values.numbers import shown
 
 from . import options, placing
-from .catalogue import find_gpu, gpu_keys, load_published, names_of
-from .fleet_file import (
-    FleetFile,
-    Shared,
-    limit_groups,
-    read_slowdowns,
-    read_time_sharing,
-    with_fleet_file,
-)
-from .fleets import Current, MaxAge
-from .options import File, Text, Texts, offering, offering_from, option
+from .catalogue import find_gpu, load_published
+from .command import command
+from .fleet_file import limit_groups, read_slowdowns, read_time_sharing
+from .options import File, Text, Texts
 from .searching import (
     Search,
     bounded_beside,
@@ -35,7 +28,7 @@ from .searching import (
     spread,
     sufficient_groups,
 )
-from .session import Session, refuse_two_readers, session_of
+from .session import Session
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
@@ -44,130 +37,42 @@ if TYPE_CHECKING:
     from cms.fleet.serving.posing import AnyServing
 
 
-def _scenarios() -> Iterable[str]:
-    return names_of(cms.fleet.Scenario)
-
-
-Services = Annotated[
-    File, option(
-        "S.csv", "Columns: service, model, rate_rps and, if there are limits, latency_limit_ms.",
-        "--services", "-s",
-    ),
-]  # fmt: skip
-Points = Annotated[
-    File, option(
-        "P.csv", "Columns: model, device, profile, processes, batch, throughput_rps, latency_ms.",
-        "--operating-points", "-p",
-    ),
-]  # fmt: skip
-Published = Annotated[
-    Text, option(
-        "NAME", "A published scenario, with its own rule: S1 to S6.",
-        autocompletion=offering(_scenarios),
-    ),
-]  # fmt: skip
-Gpus = Annotated[
-    Texts, option(
-        "KEY", "A GPU of 'cms gpus' or your own device file; may be repeated.  [default: the one "
-        "that all points were measured on]",
-        "--gpu", "-g", autocompletion=offering(gpu_keys),
-    ),
-]  # fmt: skip
-Rule = Annotated[
-    Text, option(
-        "NAME", "What an instance counts for: capacity (the rate it sustains within the limit), "
-        "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
-        "plain. With --time-sharing, others.  [default: capacity]",
-        autocompletion=offering_from("cms.fleet", "RULES"),
-    ),
-]  # fmt: skip
-LoadCurves = Annotated[
-    File, option(
-        "C.csv", "Latencies of the operating points at several rates; they go before the table of "
-        "the rule capacity. 'none' leaves out that of fleet.toml.",
-    ),
-]  # fmt: skip
-RateMargin = Annotated[str, option("SHARE", "Plan for higher rates: 10%, or 0.1.")]
-LatencyMargin = Annotated[
-    str, option("SHARE", "Plan for batches that take longer than measured: 5%, or 0.05.")
-]
-MaxProcesses = Annotated[int | None, option("N", "At most N processes in an instance.", min=1)]
-Costs = Annotated[Texts, option("KEY=C", "What one GPU costs (default 1); may be repeated.")]
-_Nodes = Annotated[
-    File, option(
-        "nodes.csv", "Place the plan on these GPUs: columns node, gpu, count and, if wanted, "
-        "driver, zone. With --current: GPUs beside it. 'none' leaves out those of fleet.toml.",
-    ),
-]  # fmt: skip
-_Free = Annotated[
-    str, option(
-        "gpus|nodes", "With --compact: what is to come free first.",
-        autocompletion=offering_from("cms.cli.placing", "FREED"),
-    ),
-]  # fmt: skip
-
-
-@with_fleet_file
+@command()
 def plan(
-    context: typer.Context,
-    plan: Annotated[
-        File, typer.Argument(metavar="plan.json", help="A plan that is to be placed as it is.")
-    ] = None,
-    services: Services = None,
-    operating_points: Points = None,
-    map: Annotated[
-        Texts, option("YOURS=COLUMN", "A column called otherwise: qps=rate_rps; may be repeated.")
-    ] = None,
-    published: Published = None,
-    fleet: FleetFile = None,
-    gpu: Gpus = None,
-    max_gpus: Annotated[
-        Texts, option("KEY=N", "How many there are of a GPU; may be repeated.")
-    ] = None,
-    cost: Costs = None,
-    rule: Rule = None,
-    load_curves: LoadCurves = None,
-    rate_margin: RateMargin = "0",
-    latency_margin: LatencyMargin = "0",
-    max_processes: MaxProcesses = None,
-    time_sharing: Shared = False,
-    balance: Annotated[
-        bool | None,
-        typer.Option(
-            "--balance/--no-balance",
-            help="Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps "
-            "limits at the planned rates; not with --current, which keeps what runs.  "
-            "[default: balance]",
-        ),
-    ] = None,
-    scale: Annotated[
-        Texts, option("[SERVICE=]X", "What if: all rates, or a service's, times X; repeatable.")
-    ] = None,
-    drop: Annotated[Texts, option("SERVICE", "What if: without it; may be repeated.")] = None,
-    nodes: _Nodes = None,
-    current: Current = None,
-    extra_cost: Annotated[
-        Text, option("C", "With --current: spend up to C more to keep more of what runs.")
-    ] = None,
-    compact: Annotated[
-        bool, typer.Option("--compact", help="Plan nothing new: put what runs on the fewest GPUs.")
-    ] = False,
-    max_restarts: Annotated[
-        Text, option("K[,K...]", "With --compact: move at most K instances; of several, the last.")
-    ] = None,
-    free: _Free = "gpus",
-    max_age: MaxAge = "15min",
-    method: options.Method = "auto",
-    option: options.MethodOptions = None,
-    time_limit: options.TimeLimit = "60",
-    gap: options.Gap = "0",
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    start: options.Start = None,
-    picture: options.Picture = None,
-    output: options.Output = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    session: Session,
+    plan: File = None,
+    services: File = None,
+    operating_points: File = None,
+    map: Texts = None,
+    published: Text = None,
+    gpu: Texts = None,
+    max_gpus: Texts = None,
+    cost: Texts = None,
+    rule: Text = None,
+    load_curves: File = None,
+    rate_margin: str = "0",
+    latency_margin: str = "0",
+    max_processes: int | None = None,
+    time_sharing: bool = False,
+    balance: bool | None = None,
+    scale: Texts = None,
+    drop: Texts = None,
+    nodes: File = None,
+    current: File = None,
+    extra_cost: Text = None,
+    compact: bool = False,
+    max_restarts: Text = None,
+    free: str = "gpus",
+    max_age: str = "15min",
+    method: str = "auto",
+    option: Texts = None,
+    time_limit: str = "60",
+    gap: str = "0",
+    seed: int = 0,
+    threads: int | None = None,
+    start: File = None,
+    picture: File = None,
+    output: File = None,
 ) -> int:
     """Plan the fewest GPUs for services, with a proved bound.
 
@@ -175,9 +80,7 @@ def plan(
     that are there, and placed on them: of all plans that cost least one that keeps most of what
     runs.
     """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
-    given, to = options.given_options(context), (output, picture)
+    given, to = options.given_options(session.context), (output, picture)
     if time_sharing and "load_curves" not in given:
         load_curves = None  # of fleet.toml: for instances that serve one service each
     how = Search(method, option, time_limit, gap, seed, threads, start)
@@ -190,13 +93,7 @@ def plan(
     extra = Fraction(0)
     if extra_cost is not None:
         extra = options.number(extra_cost, "the cost", "--extra-cost")
-    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
-    refuse_two_readers(
-        (plan, "plan.json"), (services, "--services"), (operating_points, "--operating-points"),
-        (load_curves, "--load-curves"), (start, "--start"), (current, "--current"),
-        (nodes, "--nodes"),
-    )  # fmt: skip
-    _refuse_opposites(context, shared=time_sharing)
+    _refuse_opposites(session.context, shared=time_sharing)
     with session.reading():
         placer = None
         there = placing.read_gpus_there(session, nodes, current, gpu, max_age)
@@ -233,7 +130,7 @@ def plan(
     is_regrouped = placer is not None and not session.fleet.placement.as_grouped
     if placer is not None and is_regrouped and current is not None:
         return placer.place_plan(cms.fleet.Plan(serving, solution), title, extra, how)
-    wanted = session.json or not quiet or to != (None, None)
+    wanted = session.json or not session.quiet or to != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if wanted else None
     for line in sufficient_groups(session, serving.problem, solution, how) if wanted else ():
         session.note(line)

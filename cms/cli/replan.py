@@ -14,9 +14,8 @@ from . import options
 from .catalogue import find_gpu
 from .command import command
 from .fleet_file import limit_groups, read_time_sharing
-from .fleets import Current, read_current, say_impossible
-from .options import File
-from .plan import Costs, Gpus, LatencyMargin, Points, RateMargin, Rule, Services
+from .fleets import read_current, say_impossible
+from .options import File, Text, Texts
 from .searching import heard
 from .session import Exit, Session, report_error
 
@@ -33,16 +32,16 @@ _TOOL = "nvidia-smi"
 @command()
 def replan(
     session: Session,
-    services: Services = None,
-    operating_points: Points = None,
-    current: Current = None,
+    services: File = None,
+    operating_points: File = None,
+    current: File = None,
     rates: File = None,
     trace: File = None,
-    gpu: Gpus = None,
-    cost: Costs = None,
-    rule: Rule = None,
-    rate_margin: RateMargin = "5%",
-    latency_margin: LatencyMargin = "0",
+    gpu: Texts = None,
+    cost: Texts = None,
+    rule: Text = None,
+    rate_margin: str = "5%",
+    latency_margin: str = "0",
     time_sharing: bool = False,
     forecast: str = "daily",
     every: str = "1h",

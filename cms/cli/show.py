@@ -18,8 +18,7 @@ from .catalogue import find_gpu, load_published
 from .check import RECHECKS_OF_TWO, recheck, say_what_does_not_hold
 from .command import command
 from .difference import differ
-from .options import File, Text, usage_error
-from .plan import Gpus, Points, Published, Services
+from .options import File, Text, Texts, usage_error
 from .searching import counted
 from .session import Exit, Session, open_document
 
@@ -44,10 +43,10 @@ def show(
     curve: bool | None = None,
     exit_code: bool = False,
     live: bool = False,
-    services: Services = None,
-    operating_points: Points = None,
-    published: Published = None,
-    gpu: Gpus = None,
+    services: File = None,
+    operating_points: File = None,
+    published: Text = None,
+    gpu: Texts = None,
     port: int | None = None,
     browser: bool = True,
     notebook: File = None,

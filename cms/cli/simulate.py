@@ -16,7 +16,6 @@ from . import options
 from .colocate import read_predicted
 from .command import command
 from .options import File, Text, Texts, usage_error
-from .plan import MaxProcesses
 from .searching import counted
 from .session import Exit, Session, is_pipe, open_document
 
@@ -252,7 +251,7 @@ def _simulate_day(session: Session, how: dict[str, Any], title: str, output: Pat
 def calibrate(
     session: Session,
     operating_points: File = None,
-    max_processes: MaxProcesses = None,
+    max_processes: int | None = None,
     late_share: str = "1%",
     requests: int = 1_000_000,
     seed: int = 0,
