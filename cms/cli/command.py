@@ -37,7 +37,7 @@ def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_
             of: Any = each.annotation
             annotation = Annotated[of, declare(each.name, name)]
             every.append(each.replace(kind=kind, annotation=annotation))
-            if of is Path or Path in get_args(of):
+            if (of is Path or Path in get_args(of)) and said["metavar"] != "DIR":
                 label = said["metavar"] if said.get("argument") else spelling(each.name)
                 (written if said.get("writes") else read)[each.name] = label
             document = each.name if said.get("document") else document
