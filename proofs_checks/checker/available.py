@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .devices import Device
@@ -102,23 +102,24 @@ def _refuse_other_type(problem: Problem, name: str, it: Available, price: Any, w
         raise Fault(f"{what} cost {show(cost)} in the problem, and their price is {show(price)}")
 
 
-def count_faults(plan: Mapping[str, Any], cards: Iterable[Card]) -> Iterator[str]:
-    """Say of which GPUs a plan counts more than a fleet has."""
-    there: Counter[tuple[str, tuple[Held, ...]]] = Counter()
+def count_faults(plan: Mapping[str, Any], cards: Sequence[Card]) -> Iterator[str]:
+    """Say of which GPUs a plan counts more than a fleet has, or than cost so much by its nodes."""
+    there, planned = Counter[tuple[str, Any]](), Counter[tuple[str, Any]]()
     for card in cards:
-        if card.mode == "fixed":
-            continue
         known = card.mode == "mig" and card.is_known
-        foreign = (
-            (e.profile, e.start if known else None) for e in card.held if e.owner is not None
-        )
-        there[card.device.key, tuple(sorted(foreign, key=str))] += 1
-    planned: Counter[tuple[str, tuple[Held, ...]]] = Counter()
+        foreign = ((e.profile, e.start if known else None) for e in card.held if e.owner)
+        there[card.device.key, tuple(sorted(foreign, key=str))] += card.mode != "fixed"
+        there[card.device.key, card.price] += card.mode != "fixed"
+    is_priced = any(card.price is not None for card in cards)
     for entry in plan.get("available", []):
         others = ((e["profile"], e["start"]) for e in entry.get("held", []) if not e.get("serves"))
         planned[entry["gpu"], tuple(sorted(others, key=str))] += entry["count"]
-    for (key, held), n in planned.items():
-        if n > there[key, held]:
-            beside = f" beside {', '.join(name for name, _ in held)}" if held else ""
-            has = f"the plan counts {n} {show(key)}{beside}"
-            yield f"{has}, and there are {there[key, held]}"
+        if is_priced and entry.get("price") is not None:
+            planned[entry["gpu"], number(entry["price"], "a price")] += entry["count"]
+    for (key, rest), n in planned.items():
+        if n > there[key, rest]:
+            if isinstance(rest, tuple):
+                kind = f"{show(key)} beside {', '.join(name for name, _ in rest) or 'nothing'}"
+            else:
+                kind = f"{show(key)} at {show(rest)}"
+            yield f"the plan counts {n} {kind}, and there are {there[key, rest]}"

@@ -16,6 +16,7 @@ from .devices import read_devices
 from .fleet import Card, layout_faults, read_cards, supplies, work_fault
 from .headroom import examine_headroom
 from .problem import Problem, read_problem
+from .rates import group_faults, rate_faults
 from .reading import check_head, record, sentences, show
 from .solution import examine
 from .supplies import Point, Service, read_points, read_rule, read_services
@@ -38,7 +39,7 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
     words = [f"{count} instances on {len(cards)} GPUs are where they can be"]
     if fields["plan"] is not None:
         problem, more, about = _plan(fields["plan"])
-        faults += more or count_faults(fields["plan"], cards.values())
+        faults += more or count_faults(fields["plan"], list(cards.values()))
         words.append(f"its plan: {about}")
         given = supplies((each for card in cards.values() for each in card.held), points)
         for name, job in problem.jobs.items():
@@ -97,5 +98,6 @@ def _plan(plan: Any) -> tuple[Problem, list[str], str]:
     check_head(plan, "plan")
     problem = read_problem(plan.get("problem"))
     faults, about = examine(problem, plan.get("solution"))
-    faults = [*cut_faults(plan, problem), *faults] or examine_headroom(plan, problem)[0]
+    faults = [*cut_faults(plan, problem), *rate_faults(plan, problem), *faults]
+    faults = faults or [*group_faults(plan, problem), *examine_headroom(plan, problem)[0]]
     return problem, [f"its plan: {fault}" for fault in faults], about

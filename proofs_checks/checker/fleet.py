@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from .devices import Device, branch_of
-from .reading import ZERO, Fault, as_a, integer, new_name, no_duplicates, record, show
+from .reading import ZERO, Fault, as_a, integer, new_name, no_duplicates, number, record, show
 
 MODES = ("mig", "whole", "mps", "fixed")
 _STATES = ("starting", "running", "draining", "no_compute_instance", "split")
@@ -54,6 +54,7 @@ class Card(NamedTuple):
     uuid: str | None
     is_known: bool
     marks: tuple[Marks, ...] = ()
+    price: Fraction | None = None  # of an hour
 
 
 class Rule(NamedTuple):
@@ -258,6 +259,8 @@ def read_cards(
         boolean(fields.get("is_numbered", True), f"is_numbered of {side}node {node}")
         for key, label in as_a(dict, fields["labels"], f"the labels of {side}node", node).items():
             as_a(str, label, f"the label {show(key)} of {side}node", node)
+        text = fields["labels"].get("price_per_hour")
+        price = None if text is None else number(text, f"the price of {side}node {node!r}")
         if fields["observed"] is not None:
             seen = record(fields["observed"], f"observed of {side}node {node!r}", "at from")
             as_a(str, seen["at"], f"at of observed of {side}node", node)
@@ -267,7 +270,7 @@ def read_cards(
             card, own = _card(one, node, branch, devices, points, side)
             if card.name in cards:
                 raise Fault(f"{side}GPU {card.name} is there twice")
-            cards[card.name] = card
+            cards[card.name] = card._replace(price=price)
             uuids += own
     no_duplicates(names, f"{side}node")
     no_duplicates(uuids, f"{side}uuid")

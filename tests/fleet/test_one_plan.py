@@ -40,6 +40,7 @@ from cms.fleet.placement import (
 from cms.fleet.placement.gpu_group import group_equivalent_gpus
 from cms.fleet.serving import RULES, plan_from_json, plan_to_json
 from cms.solving.solution import Proof, Status
+from cms.values.frozen import FrozenMap
 from proofs_checks.checker.__main__ import _examined
 from tests.property.problems import share
 from tests.references.fleet_plans import Asked, is_served, least_cost
@@ -264,11 +265,15 @@ def test_a_mixed_fleet_that_suffices_is_accepted() -> None:
 def forged(change: Callable[[dict[str, Any]], None]) -> list[str]:
     """What both checkers say of a forged plan, and of the deployment that it is placed in."""
     case = case_of(full_fleet(), {"a": 44, "b": 90})
+    of_a, of_b = case.services
+    priced = replace(case.fleet.nodes[0], labels=FrozenMap({"price_per_hour": "1"}))
+    asked = replace(of_a, extra=FrozenMap({"min_replicas": "1"}))
+    case = replace(case, fleet=Deployment((priced,)), services=(asked, of_b))
     plan = case.plan()
     found = place_plan(plan, case.fleet)
     assert isinstance(found, PlacementResult)
     document = json.loads(json.dumps(deployment_to_json(found.deployment)))
-    change(document["plan"])
+    change(document if change is _reprice else document["plan"])
     said = []
     for read, written in ((plan_from_json, document["plan"]), (deployment_from_json, document)):
         try:
@@ -290,13 +295,27 @@ def _raise(plan: dict[str, Any]) -> None:
     plan["available"][0]["count"] = 2
 
 
+def seal(plan: dict[str, Any]) -> None:
+    """Let the solution name the problem as it is now."""
+    digest = problem_from_json(plan["problem"]).sha256
+    plan["solution"]["problem_sha256"] = digest
+    plan["solution"]["certificate"]["problem_sha256"] = digest
+
+
 def _raise_both(plan: dict[str, Any]) -> None:
     """With the problem's limit, and the digest that the solution names."""
     plan["available"][0]["count"] = 2
     plan["problem"]["machine_types"][0]["limit"] = 2
-    problem = problem_from_json(plan["problem"])
-    plan["solution"]["problem_sha256"] = problem.sha256
-    plan["solution"]["certificate"]["problem_sha256"] = problem.sha256
+    seal(plan)
+
+
+def _reprice(deployment: dict[str, Any]) -> None:
+    deployment["nodes"][0]["labels"]["price_per_hour"] = "999"
+
+
+def _ask_more(plan: dict[str, Any]) -> None:
+    plan["problem"]["jobs"][0]["replicas"]["count"] += 1
+    seal(plan)
 
 
 def _free(plan: dict[str, Any]) -> None:
@@ -314,7 +333,7 @@ def _serve(plan: dict[str, Any]) -> None:
 BOTH = ["package", "independent"]
 
 
-@pytest.mark.parametrize("change", [_move, _raise, _free, _charge])
+@pytest.mark.parametrize("change", [_move, _raise, _free, _charge, _ask_more])
 def test_forged_machine_types_are_refused_by_both_checkers(
     change: Callable[[dict[str, Any]], None],
 ) -> None:
@@ -325,4 +344,5 @@ def test_forged_machine_types_are_refused_by_both_checkers(
 def test_what_a_plan_says_of_a_fleet_is_held_against_the_fleet_by_both_checkers() -> None:
     """A plan for more GPUs is consistent by itself; one that uses less than it could is legal."""
     assert forged(_raise_both) == BOTH
+    assert forged(_reprice) == BOTH
     assert forged(_serve) == ["package", *BOTH]

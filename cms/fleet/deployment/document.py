@@ -276,21 +276,25 @@ class DeploymentDocument(FleetDocument):
 
 
 def _refuse_other_gpus(nodes: Iterable[FleetNode], plan: Plan | None) -> None:
-    """Refuse a plan for more GPUs with the same foreign instances than there are."""
+    """Refuse a plan for more GPUs, with the same foreign instances or one price, than there are."""
 
     def key_of(gpu: str, held: Iterable[tuple[str, int | None]]) -> tuple[str, frozenset[Any]]:
         return gpu, frozenset(Counter(held).items())
 
-    there: Counter[Any] = Counter()
-    for card in (card for node in nodes for card in node.gpus):
+    there, priced = Counter[Any](), Counter[Any]()
+    for card, price in ((card, node.price) for node in nodes for card in node.gpus):
         known = card.mode is Mode.MIG and card.start_source is not StartSource.UNKNOWN
         foreign = ((each.profile, each.start if known else None) for each in card.foreign)
         there[key_of(card.gpu.key, foreign)] += card.mode is not Mode.FIXED
+        if price is not None:
+            priced[card.gpu.key, price] += card.mode is not Mode.FIXED
     for index, each in enumerate(() if plan is None else plan.serving.available):
         held = ((one.profile, one.start) for one in each.held if not one.serves)
         there[key := key_of(each.gpu, held)] -= each.count
-        if there[key] < 0:
-            what = f"{{}}: there are {-there[key]} fewer such GPUs"
+        if each.price is not None and priced:
+            priced[each.gpu, each.price] -= each.count
+        if (left := min(there[key], priced[each.gpu, each.price])) < 0:
+            what = f"{{}}: there are {-left} fewer such GPUs"
             raise f.refusal(
                 "no more than there are", "plan", "available", index, "count", what=what
             )
