@@ -2,7 +2,7 @@
 
 **Statement.** Take a sequence of actions on GPUs in which, whenever one is under way and all before
 it have ended, every floor holds, every layout is legal and no more GPUs are in use than may be. Let
-the actions wait for others as in `cms/fleet/deployment/transition/order.py`. Then the same is true
+the actions wait for others as in `cms/fleet/deployment/transition/waits.py`. Then the same is true
 at every moment of every execution that respects the waits, however long actions take and however
 many run at once. And the largest value of a sum at any moment is the maximum flow of
 ``checker/waits.py``.
@@ -32,7 +32,7 @@ from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.transition.checking import check_transition, lowest_capacity
 from cms.fleet.deployment.transition.document import transition_to_json
 from cms.fleet.deployment.transition.model import Action, Floor, Kept, Spare, Transition, What
-from cms.fleet.deployment.transition.order import ordered
+from cms.fleet.deployment.transition.waits import ordered
 from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from cms.values.frozen import FrozenMap

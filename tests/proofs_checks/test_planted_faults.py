@@ -233,7 +233,7 @@ FAULTS = [
     Fault("GPUs are priced too low", "assignment.completed", one_less, 30),
     Fault("calm monitors stay wary", "monitor.monitor_step", never_calmer, 4),
     Fault("the gate hears no requests", "launch_gate.gate_of", deaf, 20),
-    Fault("no waits for floors", "cms.fleet.deployment.transition.order._for_floors",
+    Fault("no waits for floors", "cms.fleet.deployment.transition.waits._for_floors",
         no_waits, 30, check="parallel_order"),
 ]  # fmt: skip
 

@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...values.words import at_least, count, decimal, printable
-from .page import TONES, Part, Picture
+from .colours import TONES
+from .page import Part, Picture
 from .tables import Cell, Grid, number, table
 
 if TYPE_CHECKING:

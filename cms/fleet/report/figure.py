@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 
 from ...values.words import printable
-from .page import TONES, Page, Picture, Section
+from .colours import TONES
+from .page import Page, Picture, Section
 from .terminal import render
 
 _COLUMNS = 110  # of the text of a picture

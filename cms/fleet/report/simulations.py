@@ -15,7 +15,8 @@ from ...values.words import count, decimal, percent, printable
 from ..simulation.colocation_loop.loop import POLICIES
 from .bars import fill_gaps
 from .charts import DASHES, legend_beside, legend_name, make_axes
-from .page import TONES, Bar, Bars, Box, Bullets, Fact, Page, Part, Picture, Section, Words
+from .colours import TONES
+from .page import Bar, Bars, Box, Bullets, Fact, Page, Part, Picture, Section, Words
 from .proofs import list_reasons
 from .tables import MOST_ROWS, Cell, limit_cell, number, table
 

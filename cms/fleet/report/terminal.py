@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ...values.words import count, printable
-from .page import COLOURS, Bar, Bars, Box, Bullets, Section, Words, legend
+from .colours import COLOURS
+from .page import Bar, Bars, Box, Bullets, Section, Words, legend
 from .tables import Cell, Column, Grid
 
 if TYPE_CHECKING:

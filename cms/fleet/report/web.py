@@ -13,7 +13,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from ...values.words import printable
-from .page import COLOURS, Bars, Page, Picture, Section, legend
+from .colours import COLOURS
+from .page import Bars, Page, Picture, Section, legend
 
 #: Rows of a table that a page holds, which a browser sorts in a moment; and that a notebook shows.
 MOST_ROWS, MOST_SHOWN = 10_000, 40

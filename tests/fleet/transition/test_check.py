@@ -21,7 +21,7 @@ from cms.fleet.deployment.transition import (
     transition_from_json,
     transition_to_json,
 )
-from cms.fleet.deployment.transition.order import ordered
+from cms.fleet.deployment.transition.waits import ordered
 from cms.solving.solution import Proof
 from proofs_checks import checker
 

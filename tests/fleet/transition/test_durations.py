@@ -33,7 +33,7 @@ from cms.fleet.deployment.transition.curves import (
 )
 from cms.fleet.deployment.transition.durations import Timed
 from cms.fleet.deployment.transition.model import most_gpus
-from cms.fleet.deployment.transition.order import ordered
+from cms.fleet.deployment.transition.waits import ordered
 from cms.fleet.report.transitions import transition_page
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap

@@ -31,7 +31,7 @@ from .moments import (
     worst_moment,
 )
 from .necessity import spare_fault
-from .order import most_in_use, temporaries
+from .waits import most_in_use, temporaries
 
 __all__ = ["RECHECKED", "check_transition", "coming", "lowest_capacity"]
 
@@ -69,7 +69,7 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
     -----
     Floors and layouts: each sum at the worst moment that the waits allow, in whatever sequence the
     actions are written (:mod:`cms.fleet.deployment.transition.moments`). GPUs in use: as many as
-    the theorem of :mod:`cms.fleet.deployment.transition.order` allows, or, where the actions one
+    the theorem of :mod:`cms.fleet.deployment.transition.waits` allows, or, where the actions one
     after the other use fewer, moment by moment; of more than 4,096 moments the theorem's number
     stands, which may be too large.
     """

@@ -20,9 +20,9 @@ from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
 from .durations import Durations
 from .model import Action, Kept, Transition, What, count_kept
-from .order import find_short_order
 from .outcome import Impossible, check_result, find_end
 from .planner import floors_of
+from .waits import find_short_order
 
 __all__ = ["exchange_and_compact"]
 

@@ -15,7 +15,7 @@ from .checking import check_transition
 from .kept import in_common
 from .model import Action, Floor, Frozen, Kept, Spare, Transition, What, count_kept, most_gpus
 from .necessity import prove_spare
-from .order import most_in_use, ordered, temporaries
+from .waits import most_in_use, ordered, temporaries
 
 __all__ = ["Impossible", "check_result", "find_end", "reversal"]
 

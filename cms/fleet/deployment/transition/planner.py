@@ -26,9 +26,9 @@ from .goal import TransitionGoal
 from .kept import in_common, proved_kept
 from .model import Floor, Kept, Spare, Transition, count_kept, most_gpus
 from .necessity import find_frozen
-from .order import ShortOrder, find_short_order, order_groups
+from .order_search import SearchOptions, find_sequences
 from .outcome import Impossible, check_result, find_end
-from .sequence_search import SearchOptions, find_sequences
+from .waits import ShortOrder, find_short_order, order_groups
 from .whole_gpus import PartitioningTool, align_target
 
 __all__ = ["find_order", "finish", "floors_of", "transition"]

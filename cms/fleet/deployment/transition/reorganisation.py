@@ -31,9 +31,9 @@ from ..model import Deployment
 from ..turns import Content, contents_of, takes_turns
 from .goal import TransitionGoal
 from .model import Kept, Transition, most_gpus
+from .order_search import SearchOptions
 from .outcome import Impossible
 from .planner import find_order, finish, floors_of
-from .sequence_search import SearchOptions
 
 __all__ = ["assign_contents", "reorganise"]
 

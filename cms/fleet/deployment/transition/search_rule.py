@@ -1,6 +1,6 @@
 """The rules by which the search goes on: what can be done next, the best first.
 
-See :mod:`~cms.fleet.deployment.transition.sequence_search` for A to D.
+See :mod:`~cms.fleet.deployment.transition.order_search` for A to D.
 """
 
 from __future__ import annotations

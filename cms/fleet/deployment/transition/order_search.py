@@ -26,7 +26,6 @@ from ...placement.program import Limits
 from .durations import Durations
 from .goal import TransitionGoal
 from .model import Action, What
-from .order import ordered, temporaries
 from .search_rule import (
     Choice,
     apply_choice,
@@ -39,6 +38,7 @@ from .search_rule import (
     remove_rest,
 )
 from .search_state import SearchSettings, SearchState
+from .waits import ordered, temporaries
 
 __all__ = ["SearchOptions", "Sequenced", "find_sequences"]
 
