@@ -299,8 +299,9 @@ def test_of_plans_at_one_cost_the_one_on_fewest_gpus_is_taken(here: Path, cms: C
         "vgg,a100-80gb,3g.40gb,1,1,40,10\n", "utf-8",
     )  # fmt: skip
     (here / "fleet.toml").write_text(
-        "[gpus.a30-24gb]\nprice_per_hour = 0\n[placement.spread]\nsee = 'node'\n", "utf-8"
-    )
+        "[gpus.a30-24gb]\nprice_per_hour = 0\n[gpus.a100-80gb]\nprice_per_hour = 1\n"
+        "[placement]\nspread = {see = 'node'}\n", "utf-8",
+    )  # fmt: skip
     (here / "nodes.csv").write_text("node,gpu,count\na,a30-24gb,2\na,a100-80gb,1\n", "utf-8")
     said = cms("plan -s one.csv -p two.csv --rule plain --nodes nodes.csv --fleet fleet.toml").out
     assert "1 x a100-80gb on 1 node" in said
