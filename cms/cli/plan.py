@@ -120,7 +120,7 @@ def plan(
     solution = search(session, serving.problem, how, counted="GPUs")
     from cms.fleet.serving import NeighbourServing, ServingProblem
 
-    solution = on_fewest(session, serving.problem, solution, how)
+    solution = on_fewest(session, serving, solution, how)
     outer = None
     if isinstance(serving, NeighbourServing):
         outer = bounded_beside(session, serving, solution, how)

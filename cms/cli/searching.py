@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import cms.fleet
 from cms.errors import UnsupportedProblem
@@ -22,6 +22,9 @@ from cms.values.numbers import shown
 from . import options
 from .progress import FIRST_LINE_SECONDS, CountProgress, Progress
 from .session import Session, open_document
+
+if TYPE_CHECKING:
+    from cms.fleet.serving.posing import AnyServing
 
 T = TypeVar("T")
 
@@ -146,20 +149,23 @@ def sufficient_groups(
 
 
 def on_fewest(
-    session: Session, problem: cms.MachineProblem, solution: cms.Solution, how: Search
+    session: Session, serving: AnyServing, solution: cms.Solution, how: Search
 ) -> cms.Solution:
-    """Take, of schedules at the least cost, one on few machines that cost something."""
-    costs = {it.name: it.cost for it in problem.machine_types if it.cost}
+    """Take, of schedules at the least cost, one on few GPUs on which nothing foreign stays."""
+    problem, held = serving.problem, {each.name for each in serving.available if each.held}
+    costs = {it.name: it.cost for it in problem.machine_types if it.name not in held}
     if solution.status != "optimal" or len({*costs.values()}) < 2:
         return solution
     if not isinstance(problem, cms.Problem) or solution.cost is None:
         return solution
+    priced = {key: cost for key, cost in costs.items() if cost}
     name = "at the least cost" + "'" * len(problem.group_limits)
     fewest = problem.replace(
         machine_types=[
-            cms.MachineType(it.name, int(it.cost > 0), it.limit) for it in problem.machine_types
+            cms.MachineType(it.name, int(it.name in costs), it.limit)
+            for it in problem.machine_types
         ],
-        group_limits=[*problem.group_limits, cms.GroupLimit(name, costs, solution.cost)],
+        group_limits=[*problem.group_limits, cms.GroupLimit(name, priced, solution.cost)],
     )
     found = _solve_beside(
         session, fewest, how, GROWTH_SECONDS, "looking for fewer GPUs", start=solution.schedule

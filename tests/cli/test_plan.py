@@ -291,6 +291,21 @@ def test_of_plans_at_one_cost_the_one_on_fewest_gpus_is_taken(here: Path, cms: C
     gpus = "--gpu a30-24gb --gpu a100-80gb --cost a100-80gb=2"
     found = cms("plan -s one.csv -p two.csv --rule plain --json", gpus).json
     assert [group["gpu"] for group in found["groups"]] == ["a100-80gb"]
+    # one A100 serves both; an A30 that costs nothing serves one of them beside it
+    (here / "one.csv").write_text(SERVICES + "chat,bert,20,100\nsee,vgg,40,100\n", "utf-8")
+    (here / "two.csv").write_text(
+        "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
+        "bert,a30-24gb,4g.24gb,1,1,20,10\nbert,a100-80gb,3g.40gb,1,1,20,10\n"
+        "vgg,a100-80gb,3g.40gb,1,1,40,10\n", "utf-8",
+    )  # fmt: skip
+    (here / "fleet.toml").write_text(
+        "[gpus.a30-24gb]\nprice_per_hour = 0\n[gpus.a100-80gb]\nprice_per_hour = 1\n"
+        "[placement]\nspread = {see = 'node'}\n", "utf-8",
+    )  # fmt: skip
+    (here / "nodes.csv").write_text("node,gpu,count\na,a30-24gb,2\na,a100-80gb,1\n", "utf-8")
+    said = cms("plan -s one.csv -p two.csv --rule plain --nodes nodes.csv --fleet fleet.toml").out
+    assert "1 x a100-80gb on 1 node" in said
+    assert "spread of see: node: costs 0 GPUs" in said
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_constraints_cost_what_is_said() -> None:
     found = placed(wanted, empty(3, 1), constraints=PlacementConstraints(survive="node:80%"))
     # 12 requests/s each: two on either of two nodes
     assert sorted(where(found, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
-    assert str(found).endswith("survive: node:80%: costs 1 GPU")
+    assert str(found).endswith("survive: node:80%: costs about 1 GPU")  # on a solver's word
     wanted = wanted_for({kind("chat"): 4}, {A30: 1})
     assert (
         len({*where(placed(wanted, empty(2, 1), constraints=PlacementConstraints()), "chat")}) == 1

@@ -268,7 +268,9 @@ def test_other_instances_or_one_gpu_more_keep_more() -> None:
     assert found_near(now, plan).kept == 0
     more = found_near(now, plan, 1)
     assert (more.kept, more.more_gpus) == (2, {A30.key: 1})
-    assert str(more).endswith("1 x a30-24gb more than planned")
+    assert str(more).endswith("1 x a30-24gb more than planned (not proved least, at least 1)")
+    none = found_near(now, plan_of({"a": 45, "b": 45}), 1)
+    assert (none.cost, none.cost_proof) == (2, Proof.CHECKED)  # nothing extra was of use
     assert found_near(now, plan, 2).gpus == {A30.key: 2}
     with pytest.raises(InvalidOption, match="extra_cost is -1"):
         place_plan(plan, now, extra_cost=-1)

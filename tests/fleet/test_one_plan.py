@@ -262,6 +262,17 @@ def test_a_mixed_fleet_that_suffices_is_accepted() -> None:
     assert (more.solution.status, more.solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
 
 
+def test_what_exactly_suffices_survives_a_node() -> None:
+    cards = [FleetNode(n, tuple(FleetGpu(n, at, A30) for at in range(3))) for n in "mn"]
+    case = case_of(Deployment(tuple(cards)), {"a": 3 * 45})
+    survive = PlacementConstraints(survive="node:100%")
+    found = place_plan(case.plan(), case.fleet, constraints=survive)
+    assert isinstance(found, PlacementResult)
+    assert (found.gpus, found.cost_proof) == ({A30.key: 6}, Proof.CHECKED)
+    assert "3 x a30-24gb more than planned (least, proof checked)\n" in str(found)
+    assert str(found).endswith("survive: node:100%: costs 3 GPUs")
+
+
 def forged(change: Callable[[dict[str, Any]], None]) -> list[str]:
     """What both checkers say of a forged plan, and of the deployment that it is placed in."""
     case = case_of(full_fleet(), {"a": 44, "b": 90})

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, gcd, lcm
 
 from ...problem.parts import Job
 from ..deployment.instance import Kind, Work
@@ -23,11 +23,12 @@ from .placement_model import Demand, KindGroup, OptionGroup, PlacementModel
 
 __all__ = [
     "build_demand", "build_model", "certified_cost", "find_growing_services", "is_covered",
-    "list_blocks",
+    "list_blocks", "scale_rates",
 ]  # fmt: skip
 
-#: Parts of a rate that supplies (rounded down) and rates (rounded up) are scaled to.
-_PARTS = 10**6
+#: Most units of a rate in a row; beyond, supplies are rounded down and rates up to the second
+#: number of units, few enough for a solver's tolerance to be less than one.
+_MOST_UNITS, _ROUNDED_UNITS = 10**7, 10**5
 
 
 def find_growing_services(wanted: DesiredState, constraints: PlacementConstraints) -> set[str]:
@@ -239,15 +240,36 @@ class _ConstraintWriter:
     def _survive(self, model: PlacementModel, service: Service, share: Fraction) -> None:
         if not service.rate_rps:
             return
-        unit = _PARTS / service.rate_rps
+        groups = {
+            i: kind.work.supply_rps
+            for i, group in enumerate(model.demand.groups)
+            for kind in [self.kinds[group.kinds[0]]]
+            if kind.work.service == service.name
+        }
+        units, least, is_exact = scale_rates([*groups.values()], share * service.rate_rps)
+        model.is_exact &= is_exact
+        of = dict(zip(groups, units, strict=True))
         for node in self.fleet.nodes:
-            terms: dict[int, int] = {}
-            for pool, x in zip(model.pools, model.x, strict=True):
-                for i, v in x.items():
-                    kind = self.kinds[model.demand.groups[i].kinds[0]]
-                    if kind.work.service == service.name and pool.domain != node.name:
-                        terms[v] = floor(kind.work.supply_rps * unit)
-            model.program.at_least(terms, ceil(share * _PARTS))
+            terms = {
+                v: of[i]
+                for pool, x in zip(model.pools, model.x, strict=True)
+                for i, v in x.items()
+                if i in of and pool.domain != node.name
+            }
+            model.program.at_least(terms, least)
+
+
+def scale_rates(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], int, bool]:
+    """Return supplies and a demand in whole units, and whether nothing was rounded."""
+    unit = Fraction(lcm(demand.denominator, *(each.denominator for each in supplies)))
+    step = gcd(*(int(each * unit) for each in supplies)) or 1
+    if demand * unit / step <= _MOST_UNITS:
+        # no supply needs to count for more than all that is wanted
+        least = ceil(demand * unit / step)
+        return [min(least, int(each * unit) // step) for each in supplies], least, True
+    unit = _ROUNDED_UNITS / demand
+    whole = [min(_ROUNDED_UNITS, floor(each * unit)) for each in supplies]
+    return whole, _ROUNDED_UNITS, False
 
 
 def _find_covers(pairs: Sequence[tuple[str, str]]) -> list[frozenset[str]]:

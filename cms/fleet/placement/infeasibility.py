@@ -58,14 +58,12 @@ def explain_infeasibility(
     constraints: PlacementConstraints,
     limits: Limits | None = None,
     build: Builder | None = None,
-    *,
-    is_exact: bool = True,
 ) -> PlacementInfeasible:
     """Say why there is no placement: a lack of GPUs, a cap on them, or constraints.
 
     The reasons are the profiles for which there is too little room, else the caps and constraints
     without each of which there is a placement. `build`: Builds the model of all plans, whose
-    counts are not those of `wanted`; `is_exact`: whether its rows say no more than is asked.
+    counts are not those of `wanted`.
     """
     limits = limits or Limits()
 
@@ -95,7 +93,7 @@ def explain_infeasibility(
         for name in constraints.split()
         if is_possible(wanted, constraints.without(name))
     ]
-    is_proved = is_exact and model.program.refute(limits) is not None
+    is_proved = model.is_exact and model.program.refute(limits) is not None
     if not reasons:
         why = "no plan has a place on the fleet's GPUs"
         if build is None:

@@ -158,10 +158,9 @@ def _place(
         )
     demand, least = build_demand(wanted, constraints), certified_cost(wanted)
 
-    def find_least(some: PlacementConstraints) -> GpuCost | None:
+    def find_least(some: PlacementConstraints) -> tuple[GpuCost, bool] | None:
         other = build_model(wanted, fleet, some, build_demand(wanted, some), least)
-        best = other.find_least(limits)
-        return None if best is None else GpuCost(*other.cost_of(best))
+        return other.price_least(limits)
 
     for budget in dict.fromkeys((wanted.budget, None)):
         model = build_model(wanted, fleet, constraints, demand, least)
@@ -226,8 +225,7 @@ def match_groups(
     least = certified_cost(wanted) if is_known else Fraction(0)
     proved = model.prove("kept", limits), (Proof.NONE, least)
     nothing = PlacementConstraints()
-    found = build_result(wanted, fleet, nothing, model, counts, limits, proved)
-    return replace(found, cost_proof=Proof.CHECKED) if found.cost == least else found
+    return build_result(wanted, fleet, nothing, model, counts, limits, proved)
 
 
 # --- what constraints cost ------------------------------------------------------------------------
@@ -237,33 +235,38 @@ def price_constraints(
     found: PlacementResult,
     constraints: PlacementConstraints,
     model: PlacementModel,
-    find: Callable[[PlacementConstraints], GpuCost | None],
+    find: Callable[[PlacementConstraints], tuple[GpuCost, bool] | None],
     *,
     is_bound: bool = True,
 ) -> PlacementResult:
     """Say what constraints cost, each by itself and together: the same objective without others.
 
-    `find`: Finds the least cost under some constraints, or a little more where it is short of time;
-    what more constraints cost then bounds it. `is_bound`: Whether the certified cost holds without
-    any constraint.
+    `find`: Finds the least cost under some constraints, or a little more where it is short of time,
+    and whether it is proved; what more constraints cost bounds it. `is_bound`: Whether the
+    certified cost holds without any constraint.
     """
     parts, total = constraints.split(), found.spent
     if not parts:
         return found
-    base: GpuCost | None = total
+    least: tuple[GpuCost, bool] | None = total, True
     if not (is_bound and model.has_one_price and found.cost == model.certified):
-        base = find(PlacementConstraints())
-    if base is None:
+        least = find(PlacementConstraints())
+    if least is None:
         return found
-    base = min(base, total)
+    base, is_proved = min(least[0], total), least[1]
+    is_proved &= base == total or found.cost_proof is Proof.CHECKED
     costs: dict[str, GpuCost] = {}
     for name, part in parts.items():
-        own = base if base == total else total if len(parts) == 1 else find(part)
-        if own is not None:
-            own = min(max(base, own), total)
+        known = base == total or len(parts) == 1
+        priced = (total, True) if known else find(part)
+        if priced is not None:
+            own = min(max(base, priced[0]), total)
+            is_proved &= priced[1]
             costs[name] = GpuCost(own.cost - base.cost, own.gpus - base.gpus)
     together = GpuCost(total.cost - base.cost, total.gpus - base.gpus)
-    return replace(found, constraint_costs=costs, constraints_cost=together)
+    return replace(
+        found, constraint_costs=costs, constraints_cost=together, are_costs_proved=is_proved
+    )
 
 
 # --- the answer -----------------------------------------------------------------------------------
@@ -322,11 +325,13 @@ def build_result(
     spent = _add_up(demand, at_work)
     if proved is None:
         proved = model.prove("kept", limits), model.prove_least(limits)
-    kept = counts.kept_by_kind.total()
+    (cost_proof, least), kept = proved[1], counts.kept_by_kind.total()
+    if model.has_one_price and spent.cost == least:
+        cost_proof = Proof.CHECKED
     return check_placement(
         PlacementResult(
             deployment, grown, kept, sum(fleet.kinds().values()),
-            *proved[0], spent, proved[1][0], more, (), least_cost=proved[1][1],
+            *proved[0], spent, cost_proof, more, (), least_cost=least,
         ),
         fleet, constraints, _list_uses(demand, at_work),
     )  # fmt: skip

@@ -20,6 +20,7 @@ from ...solving.solution import Proof
 from ...values.numbers import common_step
 from ..deployment.instance import Kind
 from .gpu_group import GpuGroup, LayoutOption
+from .placement_result import GpuCost
 from .program import Limits, Program
 
 K = TypeVar("K")
@@ -136,6 +137,7 @@ class PlacementModel:
         self.groups, self.demand, self.pools = groups, demand, pools
         self.program = Program()
         self.aims: dict[str, Aim] = {}
+        self.is_exact = True  # no rate was rounded in a row: bounds are those of what is asked
         self.certified = Fraction(0)  # what a certificate says that GPUs cost at least
         # of each pool: GPUs by option, instances by kind group, kept ones by kind
         self.y: list[dict[tuple[int, int], int]] = []
@@ -399,6 +401,13 @@ class PlacementModel:
 
     # --- what is proved ---------------------------------------------------------------------------
 
+    def price_least(self, limits: Limits, nodes: int | None = None) -> tuple[GpuCost, bool] | None:
+        """Find the least cost on the fewest GPUs, and whether both are proved."""
+        best = self.find_least(limits, nodes=nodes)
+        if best is None:
+            return None
+        return GpuCost(*self.cost_of(best)), self.prove_least(limits)[0] is Proof.CHECKED
+
     def prove_least(self, limits: Limits) -> tuple[Proof, Fraction]:
         """Return the weakest proof of the least cost and the fewest GPUs, and the cost's bound."""
         proofs, least = [], self.certified
@@ -423,12 +432,12 @@ class PlacementModel:
                 for kind in () if kinds.can_grow else kinds.kinds:
                     run[kind] = min(run[kind], self.demand.counts[kind])
             bound = run.total() - run[-1]
-        if bound > aim.value:
+        if bound > aim.value and self.is_exact:
             proved = self.program.prove(aim.terms, limits, aim.value, aim.rows)
             bound = bound if proved is None else min(bound, proved)
         if bound <= aim.value:
             return aim.value, Proof.CHECKED
-        return bound, Proof.SOLVER if aim.has_ended else Proof.NONE
+        return bound, Proof.SOLVER if aim.has_ended and self.is_exact else Proof.NONE
 
 
 def _sum(terms: Mapping[int, int], values: Sequence[int]) -> int:

@@ -78,6 +78,8 @@ class PlacementResult:
         What each constraint costs by itself, beyond what placing costs without any.
     constraints_cost : GpuCost or None
         What they cost together; None if time was up.
+    are_costs_proved : bool
+        Whether all these are differences of costs that are proved least.
     changed : tuple of FleetGpu
         The GPUs on which something changes, as they will be.
     is_of_all_plans : bool
@@ -98,6 +100,7 @@ class PlacementResult:
     changed: tuple[FleetGpu, ...]
     constraint_costs: Mapping[str, GpuCost] = field(default_factory=dict)
     constraints_cost: GpuCost | None = None
+    are_costs_proved: bool = True
     least_cost: Fraction = Fraction(0)
     is_of_all_plans: bool = False
     blind_kept: int | None = None
@@ -139,23 +142,28 @@ class PlacementResult:
     @property
     def prices(self) -> list[str]:
         """What is known of costs, a line each."""
+        proof = Proof.CHECKED if self.cost == self.least_cost else self.cost_proof
         scope = "" if self.is_of_all_plans else " for the plan's instances"
         word = {
             Proof.CHECKED: f"least{scope}, proof checked",
             Proof.SOLVER: f"least{scope} claimed by a solver, at least {shown(self.least_cost)}",
             Proof.NONE: f"not proved least, at least {shown(self.least_cost)}",
-        }[self.cost_proof]
-        said = f" ({word})" if self.wanted.budget is None else ""
+        }[proof]
         plan = self.wanted.plan
         currency = "" if plan is None else plan.serving.currency
+        is_open = self.is_of_all_plans and proof is not Proof.CHECKED and not self.more_gpus
+        has_cost = currency or self.cost != self.spent.gpus or is_open
+        is_asked = self.wanted.budget is None or (self.is_of_all_plans and not has_cost)
+        said = f" ({word})" if is_asked else ""
         lines = [f"{n} x {key} more than planned{said}" for key, n in self.more_gpus.items()]
-        is_open = self.is_of_all_plans and self.cost_proof is not Proof.CHECKED
-        if currency or self.cost != self.spent.gpus or (is_open and not self.more_gpus):
+        if has_cost:
             lines.append(f"{_tell_cost(self.cost, currency)} ({word})")
-        costs = self.constraint_costs.items()
-        lines += [f"{name}: costs {each.tell(currency)}" for name, each in costs]
+        costs, about = self.constraint_costs.items(), "" if self.are_costs_proved else "about "
+        lines += [f"{name}: costs {about}{each.tell(currency)}" for name, each in costs]
         if len(costs) > 1 and self.constraints_cost is not None:
-            lines.append(f"constraints together: cost {self.constraints_cost.tell(currency)}")
+            lines.append(
+                f"constraints together: cost {about}{self.constraints_cost.tell(currency)}"
+            )
         return lines
 
     @property

@@ -146,7 +146,7 @@ class _PlanPlacer:
         fixed, blind = program.keep_plan(self.limits)
         if blind is None and not all(aim.has_ended for aim in fixed.aims.values()):
             raise CmsError(TOO_LATE)
-        values, cost_proof = self.find_cheapest(model, blind, is_exact=program.is_exact)
+        values, cost_proof = self.find_cheapest(model, blind)
         if values is None:
             return self.explain(program)
         return self.keep_most(program, values, blind, extra, cost_proof)
@@ -162,20 +162,17 @@ class _PlanPlacer:
         return is_all and all(there[service] >= n for service, n in replicas.items())
 
     def find_cheapest(
-        self, model: PlacementModel, blind: list[int] | None, *, is_exact: bool
+        self, model: PlacementModel, blind: list[int] | None
     ) -> tuple[list[int] | None, tuple[Proof, Fraction]]:
-        """Find a plan at the least cost, the one that was made if it has that, and the proof.
-
-        Where rates had to be rounded (not `is_exact`), bounds of the model are none of the plans.
-        """
+        """Find a plan at the least cost, the one that was made if it has that, and the proof."""
         least = model.certified
-        if blind is not None and least:
+        if blind is not None and least and model.has_one_price:
             cost = model.cost_of(blind)[0]
             if cost <= (self.plan.solution.cost or 0):
                 return blind, (Proof.CHECKED if cost == least else Proof.NONE, least)
         cheapest = model.branch()
         values = cheapest.find_least(self.limits, blind, None if blind is None else _NODES)
-        proof = cheapest.prove_least(self.limits) if is_exact else (Proof.NONE, least)
+        proof = cheapest.prove_least(self.limits)
         if values is not None and blind is not None:
             values = min(blind, values, key=model.cost_of)
         return values, proof
@@ -207,7 +204,7 @@ class _PlanPlacer:
         bound = PlanBound(model, self.plans, budget).find(chosen, kept, limits)
         if kept > bound:
             raise AlgorithmError("place", f"{kept} are kept, more than the bound {bound}")
-        proof = Proof.SOLVER if ended and program.is_exact else Proof.NONE
+        proof = Proof.SOLVER if ended and model.is_exact else Proof.NONE
         counts = model.finish(limits, values)
         proved = (
             (bound, Proof.CHECKED if kept == bound else proof),
@@ -225,10 +222,8 @@ class _PlanPlacer:
     def price(self, found: PlacementResult, model: PlacementModel | None) -> PlacementResult:
         """Say what constraints cost, of all plans."""
 
-        def find_least(some: PlacementConstraints) -> GpuCost | None:
-            other = self.build(some).model
-            best = other.find_least(self.limits, nodes=_NODES)
-            return None if best is None else GpuCost(*other.cost_of(best))
+        def find_least(some: PlacementConstraints) -> tuple[GpuCost, bool] | None:
+            return self.build(some).model.price_least(self.limits, _NODES)
 
         if not self.constraints:
             return found
@@ -250,5 +245,5 @@ class _PlanPlacer:
             return PlacementInfeasible((f"{needed}, and the fleet has {there}",), Proof.CHECKED)
         return explain_infeasibility(
             self.wanted, self.fleet, self.constraints, self.limits,
-            lambda state, some: self.build(some, state).model, is_exact=program.is_exact,
+            lambda state, some: self.build(some, state).model,
         )  # fmt: skip

@@ -11,13 +11,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor, gcd, lcm
 
 from ..deployment.instance import Kind, Work
 from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState
 from ..serving.plan import Plan
-from .constraint_rows import build_model, find_growing_services
+from .constraint_rows import build_model, find_growing_services, scale_rates
 from .constraints import PlacementConstraints
 from .gpu_group import kind_of
 from .placement_model import Demand, KindGroup, PlacementModel
@@ -25,9 +24,6 @@ from .program import Limits, Program
 
 __all__ = ["PlanModel", "PlanSpace", "find_plans", "works_of"]
 
-#: Most units of a rate in a row; beyond, supplies are rounded down and rates up to the second
-#: number of units, few enough for a solver's tolerance to be less than one.
-_MOST_UNITS, _ROUNDED_UNITS = 10**7, 10**5
 #: GPUs that are free in a neighbourhood, and how many in a row may change nothing.
 _FREE_GROUPS, _PATIENCE = 10, 10
 #: Most variables of a program that is tried as a whole, and most nodes of that search.
@@ -105,19 +101,6 @@ def _is_admitted(plan: Plan, kind: Kind, works: Mapping[tuple[str, str, str], Wo
     return new is None or new == work or kind.order != Kind(kind.gpu, kind.profile, new).order
 
 
-def _units(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], int, bool]:
-    """Return supplies and a demand in whole units, and whether nothing was rounded."""
-    unit = Fraction(lcm(demand.denominator, *(each.denominator for each in supplies)))
-    step = gcd(*(int(each * unit) for each in supplies)) or 1
-    if demand * unit / step <= _MOST_UNITS:
-        # no supply needs to count for more than all that is wanted
-        least = ceil(demand * unit / step)
-        return [min(least, int(each * unit) // step) for each in supplies], least, True
-    unit = _ROUNDED_UNITS / demand
-    whole = [min(_ROUNDED_UNITS, floor(each * unit)) for each in supplies]
-    return whole, _ROUNDED_UNITS, False
-
-
 class PlanModel:
     """The placement model with counts as variables, and a search through it."""
 
@@ -140,7 +123,6 @@ class PlanModel:
             wanted.group_limits,
         )  # fmt: skip
         self.model = build_model(wanted, now, constraints, demand, least)
-        self.is_exact = True  # no service's rate was rounded
         for service in plans.demands:
             self._add_rate(service)
         self.growing = find_growing_services(wanted, constraints)
@@ -151,8 +133,8 @@ class PlanModel:
         kinds, demand = self.plans.of_service[service], self.plans.demands[service]
         if demand:
             supplies = [self.plans.kinds[number].work.supply_rps for number in kinds]
-            units, least, is_exact = _units(supplies, demand)
-            self.is_exact &= is_exact
+            units, least, is_exact = scale_rates(supplies, demand)
+            self.model.is_exact &= is_exact
             of = dict(zip(kinds, units, strict=True))
             terms = {v: of[i] for x in self.model.x for i, v in x.items() if i in of}
             self.model.program.at_least(terms, least)

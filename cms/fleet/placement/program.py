@@ -161,7 +161,7 @@ class Program:
                     left[v] -= price * n
         for at in self.choices:
             row = self.rows[at]
-            total += int(row.high) * max(0, *(left[v] for v in row.terms))
+            total += int(row.high) * max(0, max((left[v] for v in row.terms), default=0))
             for v in row.terms:
                 left[v] = 0
         return (
