@@ -17,6 +17,7 @@ from .session import Exit, Session, open_document
 
 if TYPE_CHECKING:
     from cms.files import Parsed
+    from cms.fleet import Plan
     from cms.schedule.faults import Violation
     from cms.solving.solution import Solution
 
@@ -102,9 +103,7 @@ def answer(
 # -- kinds of documents ----------------------------------------------------------------------------
 
 
-def _solved(
-    answer: Solution, faults: list[Violation], machine: str = "machine", found: Any = None
-) -> Rechecked:
+def _solved(answer: Solution, faults: list[Violation], plan: Plan | None = None) -> Rechecked:
     from cms.solving.words import verdict
 
     said = {
@@ -112,7 +111,8 @@ def _solved(
         "proof": answer.proof.value,
         "machine_count": answer.machine_count,
     }
-    return Rechecked(found or answer, faults, said, f"valid: {verdict(answer, machine)}\n")
+    words = ("machine",) if plan is None else ("GPU", plan.serving.currency)
+    return Rechecked(plan or answer, faults, said, f"valid: {verdict(answer, *words)}\n")
 
 
 def _recheck_solution(problem: Parsed, told: Parsed) -> Rechecked:
@@ -150,7 +150,7 @@ def _recheck_plan(document: Parsed) -> Rechecked:
             faults += faults_of(whole.serving.outer, whole.outer)
         if whole.solution.cost is not None:
             faults += neighbour_faults(whole.serving, whole.solution.schedule)
-    return _solved(whole.answer, faults, "GPU", whole)
+    return _solved(whole.answer, faults, whole)
 
 
 def _recheck_deployment(document: Parsed) -> Rechecked:
@@ -177,7 +177,7 @@ def _recheck_deployment(document: Parsed) -> Rechecked:
         ]
         answer = solution_from_json(document.at("plan").at("solution"))
         faults += faults_of(found.plan.serving.problem, answer)
-        of = f"; its plan: {verdict(found.plan.solution, 'GPU')}"
+        of = f"; its plan: {verdict(found.plan.solution, 'GPU', found.plan.serving.currency)}"
     said = {"gpus": len([*found.gpus()]), "instances": len([*found.instances()])}
     return Rechecked(found, faults, said, f"valid: {found}{of}\n")
 

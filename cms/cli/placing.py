@@ -83,6 +83,7 @@ class Placer:
     files: tuple[Path | None, Path | None]
     limits: dict[str, int]  # GPUs of a type at most
     costs: dict[str, Fraction]
+    drop: list[str]  # services that are left out
 
     def place(self, plan: cms.fleet.Plan, title: str) -> int:
         """Place a plan and keep most of what runs there."""
@@ -122,6 +123,7 @@ class Placer:
             return self._show(found.deployment, title, str(found))
         doing, more = "no place; looking for sufficient changes", ""
         is_capped = any(n > wanted.max_gpus.get(key, n) for key, n in wanted.gpus.items())
+        is_capped |= bool(wanted.group_limits)
         if not constraints and not is_capped and len(wanted.gpus) == 1:
             more = heard(session, lambda: self._sufficient_gpus(wanted, place), doing=doing)
         return self._refuse(found, more)
@@ -197,30 +199,36 @@ class Placer:
                 given.min_replicas, given.spread, given.anti_affinity, given.max_per_gpu,
                 given.survive,
             )  # fmt: skip
+            own = own.without_services(self.drop)
             own.require(services)
         except InvalidOption as fault:
             raise options.usage_error(str(fault), "[placement]") from None
-        return placement_constraints(services) | own
+        return placement_constraints(services).without_services(self.drop) | own
 
     def _sufficient_gpus(
         self,
         wanted: DesiredState,
         place: Callable[[cms.fleet.Deployment], PlacementResult | PlacementInfeasible],
     ) -> str:
-        """Find how many more empty GPUs would do, of the one type that is wanted."""
+        """Find how many more empty GPUs would do, of the one type that is wanted; empty if none."""
         from cms.fleet.deployment import FleetGpu, FleetNode
         from cms.fleet.placement import PlacementInfeasible
 
         nodes = self.there.nodes
         name = max((node.name for node in nodes), default="") + "+"  # sorts behind all others
         ((key, most),) = wanted.gpus.items()
+
+        def suffice(more: int) -> bool:
+            cards = tuple(FleetGpu(name, at, wanted.devices[key]) for at in range(more))
+            found = place(replace(self.there, nodes=(*nodes, FleetNode(name, cards))))
+            return not isinstance(found, PlacementInfeasible)
+
         low, high = 0, most  # numbers of further GPUs that do not, and that do, suffice
+        if not suffice(high):
+            return ""
         while high - low > 1 and not self.session.interrupts.pressed:
             middle = (low + high) // 2
-            cards = tuple(FleetGpu(name, at, wanted.devices[key]) for at in range(middle))
-            found = place(replace(self.there, nodes=(*nodes, FleetNode(name, cards))))
-            failed = isinstance(found, PlacementInfeasible)
-            low, high = (middle, high) if failed else (low, middle)
+            low, high = (low, middle) if suffice(middle) else (middle, high)
         return f"{high} more {key} would do: list {'it' if high == 1 else 'them'} in --nodes"
 
     def _refuse(self, found: PlacementInfeasible, more: str) -> int:

@@ -100,7 +100,7 @@ def plan(
         if there is not None:  # placing takes as long as it takes, unless a limit is given
             limit = how.time_limit if "time_limit" in given else None
             prices = wishes.limits, wishes.costs
-            placer = placing.Placer(session, there, limit, to, *prices)
+            placer = placing.Placer(session, there, limit, to, *prices, wishes.drop)
             wishes = replace(wishes, there=there)
         elif plan is not None or compact:
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
@@ -125,14 +125,16 @@ def plan(
     if isinstance(serving, NeighbourServing):
         outer = bounded_beside(session, serving, solution, how)
     if placer is not None and solution.cost is None:
-        session.warn("the plan has no schedule, so nothing can be placed")
+        said = "; it is of the operating points of the table, and what runs was not counted"
+        none = "the plan has no schedule, so nothing can be placed"
+        session.warn(none + said * (current is not None))
         placer, to = None, (None, None)
     is_regrouped = placer is not None and not session.fleet.placement.as_grouped
     if placer is not None and is_regrouped and current is not None:
         return placer.place_plan(cms.fleet.Plan(serving, solution), title, extra, how)
     wanted = session.json or not session.quiet or to != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if wanted else None
-    for line in sufficient_groups(session, serving.problem, solution, how) if wanted else ():
+    for line in sufficient_groups(session, serving, solution, how) if wanted else ():
         session.note(line)
     grown = None
     wished = wanted and balance is not False

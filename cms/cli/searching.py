@@ -128,9 +128,12 @@ def lacking(
 
 
 def sufficient_groups(
-    session: Session, problem: cms.MachineProblem, solution: cms.Solution, how: Search
+    session: Session, serving: AnyServing, solution: cms.Solution, how: Search
 ) -> Iterator[str]:
     """Say how much more each group limit has to allow by itself, in its own unit."""
+    from cms.fleet.serving.gpus_used import name_caps
+
+    problem, caps = serving.problem, name_caps(serving.available)
     if solution.status != "infeasible" or not isinstance(problem, cms.Problem):
         return
     for group in problem.group_limits:
@@ -145,7 +148,8 @@ def sufficient_groups(
         if found is not None and found.cost is not None:
             proved = ", proved least" if found.status == "optimal" else ""
             said = f"{shown(found.cost)} instead of {shown(group.at_most)} would do"
-            yield f"group {group.name}: {said}{proved}"
+            key = caps.get(group.name)
+            yield f"{f'group {group.name}' if key is None else f'--max-gpus {key}'}: {said}{proved}"
 
 
 def on_fewest(

@@ -73,12 +73,15 @@ class Shortage:
     def __str__(self) -> str:
         return "\n".join([*unservable_lines(self.unservable), self.remedy()])
 
-    def remedy(self, machine: str = "machine", demand: str = "demand") -> str:
-        """Say in one sentence what would do for the jobs that can be served."""
+    def remedy(self, machine: str = "machine", demand: str = "demand", raised: str = "") -> str:
+        """Say in one sentence what would do for the jobs that can be served.
+
+        `raised`: Limits of groups that have to be raised for more machines.
+        """
         if self.more_machines is not None and not self.more_machines:
             return "everything else can be served" if self.unservable else "nothing is short"
         lead = "for everything else, " if self.unservable else ""
-        return f"{lead}{_machines_words(self, machine)}{_demand_words(self, demand)}"
+        return f"{lead}{_machines_words(self, machine, raised)}{_demand_words(self, demand)}"
 
 
 def explain_infeasibility(
@@ -202,7 +205,7 @@ def _who(proof: Proof, what: str = "") -> str:
     return f" ({said.strip()})"
 
 
-def _machines_words(lacking: Shortage, machine: str) -> str:
+def _machines_words(lacking: Shortage, machine: str, raised: str) -> str:
     more, least = lacking.more_machines, lacking.machines_at_least
     needed = f"{count(least, f'more {machine}', math.floor)} {'is' if least == 1 else 'are'} needed"
     if more is None:
@@ -215,7 +218,8 @@ def _machines_words(lacking: Shortage, machine: str) -> str:
     proved = _who(lacking.machines_proof, "fewest")
     if lacking.machines_proof is Proof.NONE and least:
         proved = f" (at least {needed})"
-    return f"{' and '.join(parts)} would do{proved}"
+    beyond = f" than the limits allow would do with {raised}" if raised else " would do"
+    return f"{' and '.join(parts)}{beyond}{proved}"
 
 
 def _demand_words(lacking: Shortage, demand: str) -> str:

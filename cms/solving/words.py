@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ..problem.machine_problem import MachineProblem
-from ..values.words import at_least, count, decimal, is_told_apart, percent, printable
+from ..values.words import at_least, count, decimal, is_told_apart, money, percent, printable
 
 if TYPE_CHECKING:
     from ..checker.kinds import AnyProblem
@@ -17,20 +17,24 @@ if TYPE_CHECKING:
     from .solution import Incumbent, Solution
 
 
-def verdict(solution: Solution, machine: str = "machine") -> str:
-    """Say what was found and proved: ``12 GPUs, lower bound 12: optimal, proof checked``."""
+def verdict(solution: Solution, machine: str = "machine", currency: str = "") -> str:
+    """Say what was found and proved: ``12 GPUs, lower bound 12: optimal, proof checked``.
+
+    `currency`: Of costs, which are then by the hour.
+    """
     if solution.status == "infeasible":
         who = "proof checked" if solution.proof == "checked" else "on a solver's word alone"
         return f"infeasible, {who}"
-    priced = solution.cost != solution.machine_count
+    priced = bool(currency) or solution.cost != solution.machine_count
+    least = money(solution.lower_bound, currency, math.floor)
     if solution.cost is None or solution.machine_count is None:
-        bound = f"; any has a cost >= {at_least(solution.lower_bound)}"
+        bound = f"; any has a cost >= {least}"
         return "no schedule was found" + (bound if solution.lower_bound > 0 else "")
     found = count(solution.machine_count, machine, math.ceil)
     if priced:
-        found += f"; cost {decimal(solution.cost, rounding=math.ceil)}"
-    if is_told_apart(solution.cost, solution.lower_bound):
-        found += f", lower bound {at_least(solution.lower_bound)}"
+        found += f"; {'' if currency else 'cost '}{money(solution.cost, currency)}"
+    if is_told_apart(solution.cost, solution.lower_bound, currency):
+        found += f", lower bound {least}"
     else:  # 4.601e26 GPUs and a bound of 4.6e26 would look like a gap
         found += f", proved the {'least' if priced else 'fewest'}"
     if solution.status == "optimal":
@@ -39,10 +43,10 @@ def verdict(solution: Solution, machine: str = "machine") -> str:
         return f"{found}; optimal on a solver's word alone"
     claim = ""
     if solution.claimed_bound is not None and solution.claimed_bound > solution.lower_bound:
-        claim = f" (a solver claims >= {at_least(solution.claimed_bound)})"
+        claim = f" (a solver claims >= {money(solution.claimed_bound, currency, math.floor)})"
     gap, relative = solution.gap or Fraction(0), solution.relative_gap or Fraction(0)
     if priced or gap.denominator > 1:
-        over = f"{decimal(gap, rounding=math.ceil)} in cost"
+        over = f"{money(gap, currency)} in cost"
     else:
         over = count(int(gap), machine, math.ceil)
     return f"{found}{claim}: at most {over} ({percent(relative, up=True)}) above the optimum"

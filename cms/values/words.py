@@ -108,9 +108,24 @@ def at_least(bound: Fraction) -> str:
     return decimal(bound, rounding=math.floor)
 
 
-def is_told_apart(cost: Fraction, bound: Fraction) -> bool:
+def money(cost: Fraction, currency: str, rounding: Callable[[Fraction], int] = math.ceil) -> str:
+    """Write a cost by the hour; in no currency the number alone.
+
+    Examples
+    --------
+    >>> money(Fraction(5, 2), "EUR"), money(Fraction(5, 2), ""), money(Fraction(1, 3), "EUR")
+    ('2.50 EUR/h', '2.5', '0.333334 EUR/h')
+    """
+    if not currency:
+        return decimal(cost, rounding=rounding)
+    whole, cents = divmod(100 * cost, 100)
+    is_short = cents.denominator == 1
+    return f"{f'{whole}.{int(cents):02d}' if is_short else short(cost, rounding)} {currency}/h"
+
+
+def is_told_apart(cost: Fraction, bound: Fraction, currency: str = "") -> bool:
     """Whether a cost and a lower bound may stand side by side: equal ones must look equal."""
-    return cost != bound or decimal(cost, rounding=math.ceil) == at_least(bound)
+    return cost != bound or money(cost, currency) == money(bound, currency, math.floor)
 
 
 def count(number: int, what: str, rounding: Callable[[Fraction], int] = round) -> str:

@@ -11,6 +11,8 @@ import pytest
 from cms import Replicas, solve
 from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, UnsupportedProblem
 from cms.fleet import Plan, Service, build_problem, explain, rightsize
+from cms.fleet.deployment import Deployment
+from cms.fleet.placement import place_plan
 from cms.fleet.serving.plan_document import plan_from_json, plan_to_json
 from cms.fleet.simulation import simulate
 from proofs_checks.checker import parse_document
@@ -64,6 +66,8 @@ def test_plan_of_equal_routing_counts_instances_as_the_smallest() -> None:
     assert explain(plan, "chat").bound <= (plan.solution.cost or 0)
     with pytest.raises(UnsupportedProblem, match="weighted routing without replicas"):
         rightsize(plan)
+    with pytest.raises(InvalidOption, match="extra_cost is 1, and a plan for equal routing"):
+        place_plan(plan, Deployment(()), extra_cost=1)
     assert simulate(plan, requests=100).routing == "equal-weight random"
     assert simulate(plan, routing="round_robin", requests=100).routing == "weighted round robin"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import reduce
@@ -88,6 +88,12 @@ class PlacementConstraints:
         return cast("tuple[tuple[str, str], ...]", self.anti_affinity)
 
     @property
+    def services(self) -> dict[str, None]:
+        """The services that are named."""
+        pairs = (name for pair in self.pairs for name in pair)
+        return dict.fromkeys([*self.min_replicas, *self.spread, *self.max_per_gpu, *pairs])
+
+    @property
     def share(self) -> Fraction | None:
         """What is left of each rate with any one node gone."""
         return cast("Fraction | None", self.survive)
@@ -113,6 +119,11 @@ class PlacementConstraints:
         others = (part for other, part in self.split().items() if other != name)
         return reduce(PlacementConstraints.__or__, others, PlacementConstraints())
 
+    def without_services(self, names: Collection[str]) -> PlacementConstraints:
+        """Return what is asked of other services."""
+        parts = [part for part in self.split().values() if not part.services.keys() & {*names}]
+        return reduce(PlacementConstraints.__or__, parts, PlacementConstraints())
+
     def __or__(self, other: PlacementConstraints) -> PlacementConstraints:
         """Return both; the other overrides."""
         return PlacementConstraints(
@@ -129,8 +140,7 @@ class PlacementConstraints:
     def require(self, services: Iterable[Service]) -> None:
         """Refuse a constraint of a service that is not there."""
         known = [service.name for service in services]
-        named = [*self.min_replicas, *self.spread, *self.max_per_gpu]
-        for name in (*named, *(name for pair in self.pairs for name in pair)):
+        for name in self.services:
             if name not in known:
                 raise InvalidOption(
                     f"{name!r}, which constraints name, is no service{nearest(name, known)}"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import floor
 from typing import NamedTuple
 
 from ...errors import AlgorithmError
@@ -13,6 +14,7 @@ from ...problem.parts import GroupLimit
 from ...schedule.faults import Violation
 from ...solving.solution import Proof
 from ...values.numbers import shown
+from ...values.words import money
 from ..deployment.checking import check_deployment, has_our_work
 from ..deployment.guesses import doubtful, in_doubt
 from ..deployment.instance import Work
@@ -39,11 +41,7 @@ class GpuCost(NamedTuple):
 
 def _tell_cost(cost: Fraction, currency: str) -> str:
     """Say a cost: ``41.20 EUR/h``, or in no currency ``cost 41.2``."""
-    if not currency:
-        return f"cost {shown(cost)}"
-    whole, cents = divmod(100 * cost, 100)
-    is_short = cents.denominator == 1
-    return f"{f'{whole}.{int(cents):02d}' if is_short else shown(cost)} {currency}/h"
+    return money(cost, currency) if currency else f"cost {shown(cost)}"
 
 
 @dataclass(frozen=True)
@@ -144,13 +142,14 @@ class PlacementResult:
         """What is known of costs, a line each."""
         proof = Proof.CHECKED if self.cost == self.least_cost else self.cost_proof
         scope = "" if self.is_of_all_plans else " for the plan's instances"
-        word = {
-            Proof.CHECKED: f"least{scope}, proof checked",
-            Proof.SOLVER: f"least{scope} claimed by a solver, at least {shown(self.least_cost)}",
-            Proof.NONE: f"not proved least, at least {shown(self.least_cost)}",
-        }[proof]
         plan = self.wanted.plan
         currency = "" if plan is None else plan.serving.currency
+        least = money(self.least_cost, currency, floor) if currency else shown(self.least_cost)
+        word = {
+            Proof.CHECKED: f"least{scope}, proof checked",
+            Proof.SOLVER: f"least{scope} claimed by a solver, at least {least}",
+            Proof.NONE: f"not proved least, at least {least}",
+        }[proof]
         is_open = self.is_of_all_plans and proof is not Proof.CHECKED and not self.more_gpus
         has_cost = currency or self.cost != self.spent.gpus or is_open
         is_asked = self.wanted.budget is None or (self.is_of_all_plans and not has_cost)

@@ -65,9 +65,9 @@ def place_plan(
     bounds. Without one the answer is deterministic. `cancel`: Ends the search likewise. `seed`: Of
     the order in which parts of the fleet are improved.
 
-    InvalidOption if `extra_cost` is negative. InvalidProblem if the plan has no schedule, or the
-    fleet cannot be as it is written or has other devices than the plan. CmsError if time was up
-    before anything was found.
+    InvalidOption if `extra_cost` is negative, or given for equal routing. InvalidProblem if the
+    plan has no schedule, or the fleet cannot be as it is written or has other devices than the
+    plan. CmsError if time was up before anything was found.
 
     Examples
     --------
@@ -89,6 +89,9 @@ def place_plan(
     constraints = placement_constraints(wanted.services) if constraints is None else constraints
     constraints.require(wanted.services)
     if plan.routing == "equal":  # what else it may have is not known to be as good
+        if extra:
+            why = "a plan for equal routing is placed as it was made; leave it out"
+            raise InvalidOption(f"extra_cost is {shown(extra)}, and {why}")
         return place(wanted, fleet, constraints=constraints, time_limit=time_limit, cancel=cancel)
     fleet = recounted(fleet, wanted.services, wanted.rule, works_of(plan).values())
     require_same_devices(wanted, fleet)

@@ -53,7 +53,7 @@ def deployment_page(
         sections += plan_sections(deployment.plan, source, curve)
         wanted = desired_state(deployment.plan)
         gpus = count(sum(wanted.gpus.values()), "GPU")
-        least = verdict(deployment.plan.solution, "GPU")
+        least = verdict(deployment.plan.solution, "GPU", deployment.plan.serving.currency)
         if wanted.counts == deployment.kinds() and (line := format_headroom(deployment.plan)):
             said.insert(0, Words(line, "soft"))
         said.insert(0, Words(f"of a plan with {gpus}: {least}", "soft"))

@@ -12,7 +12,7 @@ from ...errors import cut
 from ...infeasibility.shortage import Growth, Shortage
 from ...problem.machine_problem import MachineProblem
 from ...solving.words import verdict
-from ...values.words import at_least, count, decimal, percent, printable
+from ...values.words import count, decimal, money, percent, printable
 from ..serving import Plan, ServicePlan, ServingProblem, Use
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
@@ -50,7 +50,7 @@ def plan_page(
         sections.append(Section("fleet", "The GPUs", [note, *bars], drawn=True))
     sections.append(_services(plan, growth))
     sections += plan_sections(plan, source, curve)
-    end = proofs.list_verdict(plan.answer, "GPU")
+    end = proofs.list_verdict(plan.answer, "GPU", plan.serving.currency)
     if plan.answer.proof == "checked":
         said = Words(proofs.describe_checkers(plan), "soft")
         sections.append(Section("checked", "", [said], only="terminal"))
@@ -105,18 +105,20 @@ def _subject(plan: Plan) -> str:
 
 def _facts(plan: Plan) -> Iterator[Fact]:
     answer, checked = plan.answer, plan.answer.proof == "checked"
+    currency = plan.serving.currency
     if answer.cost is None:
-        yield Fact("GPUs", "none", verdict(answer, "GPU"), "good" if checked else "bad")
+        yield Fact("GPUs", "none", verdict(answer, "GPU", currency), "good" if checked else "bad")
         return
     gpus = Counter[str]()
     for group in plan.groups:
         gpus[group.gpu] += group.count
     needed = ", ".join(f"{decimal(n)} × {key}" for key, n in gpus.items()) or "no GPU"
     yield Fact("GPUs", decimal(answer.machine_count or 0), needed)
-    priced, least = find_cost_unit(plan) == "cost", at_least(answer.lower_bound)
+    priced = bool(currency) or find_cost_unit(plan) == "cost"
+    least = money(answer.lower_bound, currency, math.floor)
     note = f"every plan needs at least {least} GPUs"
     if priced:
-        yield Fact("Cost", decimal(answer.cost, rounding=math.ceil), "of these GPUs together")
+        yield Fact("Cost", money(answer.cost, currency), "of these GPUs together")
         note = f"no plan costs less than {least}"
     if answer.gap:
         gap = percent(answer.relative_gap or Fraction(0), up=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from ...certificate.certificate import BlockPrices
 from ...certificate.conditions import most_worth
 from ...infeasibility.shortage import Shortage, unservable_lines
-from ...infeasibility.variants import without_unservable_jobs
+from ...infeasibility.variants import machines_used, without_unservable_jobs
 from ...problem.machine_problem import MachineProblem
 from ...problem.parts import Block
 from ...problem.problem import Problem
@@ -21,6 +21,7 @@ from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.words import at_least, count, decimal, fraction, printable, short
 from ..serving import Plan
+from ..serving.gpus_used import name_caps
 from ..serving.neighbours import NeighbourServing
 from ..serving.posing import AnyServing
 from ..serving.queueing import evidence_of
@@ -29,10 +30,11 @@ from .charts import history_table
 from .page import Bullets, Page, Part, Section, Words
 
 
-def list_verdict(solution: Solution, machine: str = "machine") -> list[Words]:
+def list_verdict(solution: Solution, machine: str = "machine", currency: str = "") -> list[Words]:
     """Return the last lines of a report: verdict and circumstances."""
     tone = "best" if solution.proof == "checked" else "open"
-    return [Words(verdict(solution, machine), tone), Words(f"({circumstances(solution)})", "soft")]
+    said = verdict(solution, machine, currency)
+    return [Words(said, tone), Words(f"({circumstances(solution)})", "soft")]
 
 
 class Worths(NamedTuple):
@@ -108,7 +110,7 @@ RECHECK_HEAD = (
 def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
     """Say what the certificate of a plan proves of a problem, and how it is rechecked."""
     solution, leaves = plan.answer, list(plan.answer.certificate.leaves())
-    parts: list[Part] = [f"{verdict(solution, 'GPU')}."]
+    parts: list[Part] = [f"{verdict(solution, 'GPU', plan.serving.currency)}."]
     if solution.status == "infeasible" and solution.proof == "checked":
         parts.append("The proof: prices at which the services need more than all GPUs are worth.")
     elif solution.lower_bound > 0:
@@ -180,11 +182,11 @@ def find_plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str
     if (more := len(reasons) - MOST_REASONS) > 0:
         reasons[MOST_REASONS:] = [f"... and {count(more, 'more service')}"]
     if not reasons:
-        too_few = _too_few(plan.serving.problem, plan.answer, "GPU")
-        groups = ", [[group]] in fleet.toml" if plan.serving.problem.group_limits else ""
-        ways = f"allow more (--max-gpus{groups}), lower the rates or relax the latency limits"
-        reasons = [f"{too_few}; {ways}"]
-    return (*reasons, *([] if shortage is None else [printable(shortage.remedy("GPU", "rate"))]))
+        reasons = [_too_few(plan.serving.problem, plan.answer, "GPU", plan.serving)]
+    problem, caps = plan.serving.problem, name_caps(plan.serving.available)
+    if shortage is not None and isinstance(problem, Problem):
+        reasons.append(_say_remedy(problem, shortage, caps, "GPU", "rate"))
+    return tuple(reasons)
 
 
 def find_solution_reasons(
@@ -201,8 +203,23 @@ def find_solution_reasons(
     elif isinstance(problem, Problem):
         reasons += unservable_lines(without_unservable_jobs(problem)[1])
     reasons = reasons or [_too_few(problem, solution, "machine")]
-    reasons += [] if shortage is None else [shortage.remedy("machine", "demand")]
-    return tuple(map(printable, reasons))
+    reasons = [*map(printable, reasons)]
+    if shortage is not None and isinstance(problem, Problem):
+        reasons.append(_say_remedy(problem, shortage, (), "machine", "demand"))
+    return tuple(reasons)
+
+
+def _say_remedy(
+    problem: Problem, shortage: Shortage, caps: Collection[str], machine: str, demand: str
+) -> str:
+    """Say what would do, with the limits of groups, but for `caps`, that it goes beyond."""
+    raised = []
+    used = machines_used(problem, shortage.machines_schedule) if shortage.more_machines else {}
+    for it in problem.group_limits:
+        needed = sum(n * used.get(name, 0) for name, n in it.weights.items())
+        if needed > it.at_most and it.name not in caps:
+            raised.append(f"group {it.name} at {decimal(needed, rounding=math.ceil)}")
+    return printable(shortage.remedy(machine, demand, " and ".join(raised)))
 
 
 def _too_slow(job: TimeSharedJob) -> str:
@@ -217,11 +234,16 @@ def _too_slow(job: TimeSharedJob) -> str:
     )
 
 
-def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
+def _too_few(
+    problem: MachineProblem, solution: Solution, machine: str, serving: AnyServing | None = None
+) -> str:
     """Name the limits that the proof blames, and those that it shows to be without blame.
 
-    A proof that puts no price on a limit holds whatever that limit is.
+    A proof that puts no price on a limit holds whatever that limit is. `serving`: Of GPUs, of which
+    it is said where more can be allowed; those on which something is held cannot be bought.
     """
+    available = () if serving is None else serving.available
+    caps, held = name_caps(available), {each.name for each in available if each.held}
     blamed = problem.limits
     if solution.proof == "checked":
         leaves = list(solution.certificate.leaves())
@@ -229,17 +251,29 @@ def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
             it for it in blamed if any(leaf.limit_prices.get(it.name) for leaf in leaves)
         )
     types = [it for it in blamed if it.name in problem.machine_index]
-    there = " and ".join(f"{decimal(it.at_most)} x {printable(it.name)}" for it in types)
-    said = [f"there are only {there}"] * bool(types)
+    groups = [it for it in blamed if it not in types]
+    there = [it for it in types if it.at_most or not available]
+    listed = " and ".join(f"{decimal(it.at_most)} x {printable(it.name)}" for it in there)
+    said = [f"there are only {listed}"] * bool(there)
+    said += [f"no {printable(it.name)} is empty" for it in types if it not in there]
     said += [
-        f"group {printable(it.name)} has a limit of {decimal(it.at_most)}"
-        for it in blamed
-        if it not in types
+        f"at most {decimal(it.at_most)} x {caps[it.name]} may be used"
+        if it.name in caps
+        else f"group {printable(it.name)} has a limit of {decimal(it.at_most)}"
+        for it in groups
     ]
     sentence = f"the {machine}s do not suffice: {', and '.join(said)}"
-    if others := [printable(it.name) for it in problem.limits if it not in blamed]:
+    known = held | {caps.get(it.name, it.name) for it in blamed}
+    names = dict.fromkeys(caps.get(it.name, it.name) for it in problem.limits)
+    if others := [printable(name) for name in names if name not in known]:
         sentence += f" (more {' or '.join(others)} alone would not help)"
-    return sentence
+    if serving is None:
+        return sentence
+    where = {"--nodes" if available else "--max-gpus": None for _ in types}
+    where |= {"--max-gpus" if it.name in caps else "[[group]] in fleet.toml": None for it in groups}
+    return (
+        f"{sentence}; allow more ({', '.join(where)}), lower the rates or relax the latency limits"
+    )
 
 
 def refusal_page(head: str, reasons: Sequence[str]) -> Page:

@@ -37,9 +37,8 @@ def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
             parts.append(Words(said, "soft"))
         parts += ["", *_meaning(found, find_cost_unit(plan))]
     head = f"{title}: why {service.name} is served so"
-    return Page(
-        head, lead, (), [Section("choices", "Choices", parts)], end=list_verdict(plan.answer, "GPU")
-    )
+    end = list_verdict(plan.answer, "GPU", plan.serving.currency)
+    return Page(head, lead, (), [Section("choices", "Choices", parts)], end=end)
 
 
 def _choices(found: Explanation) -> Grid:

@@ -68,11 +68,17 @@ def build_machine_types(
         return [MachineType(key, cost.get(key, 1), limit.get(key)) for key in keys], []
     prices = {key: exact(value, f"the cost of {key}") for key, value in cost.items()}
     groups = []
+    names = {key: name for name, key in name_caps(available).items()}
     for key, cap in limit.items():
         own = {each.name: each.count for each in available if each.gpu == key}
         if cap < sum(own.values()):
-            groups.append(GroupLimit(f"all {key}", dict.fromkeys(own, 1), cap))
+            groups.append(GroupLimit(names[key], dict.fromkeys(own, 1), cap))
     return [MachineType(each.name, each.cost(prices), each.count) for each in available], groups
+
+
+def name_caps(available: Iterable[AvailableGpus]) -> dict[str, str]:
+    """Return the names of limits on all GPUs of a type, whatever is on them, and their keys."""
+    return {f"all {each.gpu}": each.gpu for each in available}
 
 
 def _by_key(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -> dict[str, T]:
