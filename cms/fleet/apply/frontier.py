@@ -66,7 +66,7 @@ class Frontier:
 
 
 def find_makespan(units: Sequence[Unit], durations: Durations, parallel: int) -> Fraction:
-    """Return the seconds that units are expected to take on so many nodes at once."""
+    """Return the expected seconds until all units have ended, with `parallel` nodes at once."""
     frontier, now, number = Frontier(units, (), parallel), Fraction(0), len(units)
     ends: list[tuple[Fraction, int, Unit]] = []
     while frontier.left or ends:

@@ -153,7 +153,7 @@ class SmiTool:
         return Look.BETWEEN if len(looks) > 1 else next(filter(None, looks), Look.BEFORE)
 
     def _observe(self, name: str) -> FleetNode:
-        """Read what is there; again, if something else changed it while it was listed."""
+        """Read what is on a node; read again if it changed during the listing."""
         for _ in range(_READS):
             ran = self.on_node(name, _LISTING)
             source = Source(f"{name}: nvidia-smi", ran.out)

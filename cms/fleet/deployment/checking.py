@@ -175,7 +175,7 @@ def _whole(card: FleetGpu) -> Iterator[Violation]:
 
 
 def _fixed(card: FleetGpu) -> Iterator[Violation]:
-    """Nothing is planned on it, so that what is there is another's, whatever it is."""
+    """Say which instances on a fixed GPU are managed: all on it must be foreign."""
     for each in card.instances:
         if each.is_managed:
             yield Violation(
