@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from operator import itemgetter
 from typing import TypeAlias
 
 from ...errors import InvalidOption
@@ -132,7 +133,7 @@ class Gpu(Viewed):
 
     def is_layout(self, layout: Iterable[tuple[str, int]]) -> bool:
         """Whether these instances can be on one GPU at once, in any order; none at all can."""
-        return self._node(layout, ())[2] is not None
+        return not self._fault(self._placed(layout))
 
     def maximal_layouts_around(
         self, layout: Iterable[tuple[str, int]], profiles: Iterable[str] | None = None
@@ -141,8 +142,9 @@ class Gpu(Viewed):
 
         `profiles` are those of what may be added; the layout's own need not be among them.
         """
-        placed, chosen = tuple(layout), self._chosen(profiles)
-        table, own = self._table_beside(chosen, placed)
+        chosen = self._chosen(profiles)
+        table, there = self._beside(chosen, layout)
+        own = tuple(Placement(profile.name, start) for profile, start in there)
         added = [_layout(chosen, node.places) for node in enumeration.maximal_nodes(table)]
         return tuple(
             tuple(sorted((*own, *more), key=lambda place: place.start)) for more in added or [()]
@@ -150,8 +152,7 @@ class Gpu(Viewed):
 
     def room(self, layout: Iterable[tuple[str, int]], profile: str) -> tuple[int, ...]:
         """Return the starts at which an instance still fits beside a layout."""
-        table, _ = self._table_beside((self.profile(profile),), layout)
-        return enumeration.beside(table, enumeration.root(table)).shapes[0].starts
+        return self._beside((self.profile(profile),), layout)[0].shapes[0].starts
 
     def place(
         self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
@@ -163,31 +164,28 @@ class Gpu(Viewed):
         first of `layouts_of`, whatever the order of the counts. InvalidOption if a profile is
         unknown, a count is not a whole number >= 0 or `around` is no layout.
         """
-        chosen, table, counts_in_order = self._asked(counts, around)
-        if not chosen:
+        wanted, (table, _) = self._asked(counts, around)
+        if not wanted:
             return ()
-        places = enumeration.first_layouts(table).get(counts_in_order)
-        return None if places is None else _layout(chosen, places)
+        places = enumeration.first_layouts(table).get(tuple(wanted.values()))
+        return None if places is None else _layout(wanted, places)
 
     def layouts_of(
         self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
     ) -> tuple[Layout, ...]:
         """Return every choice of starts for exactly these instances; `place` takes the first."""
-        chosen, table, counts_in_order = self._asked(counts, around)
-        if not chosen:
+        wanted, (table, _) = self._asked(counts, around)
+        if not wanted:
             return ((),)
-        found = enumeration.layouts_of(table, counts_in_order)
-        return tuple(_layout(chosen, places) for places in found)
+        found = enumeration.layouts_of(table, tuple(wanted.values()))
+        return tuple(_layout(wanted, places) for places in found)
 
     def why_not(self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()) -> str:
         """Say in words why these instances cannot be placed, beside a layout; empty if they can."""
-        around = tuple(around)
-        if self.place(counts, around=around) is not None:
+        wanted, (table, there) = self._asked(counts, around)
+        if not wanted or tuple(wanted.values()) in enumeration.first_layouts(table):
             return ""
-        chosen, table, counts_in_order = self._asked(counts, around)
-        _, own = self._table_beside(chosen, around)
-        there = [(self.profile(name), start) for name, start in own]
-        return _reason(self.key, chosen, table, counts_in_order, there)
+        return _reason(self.key, wanted, table, there)
 
     def _layouts(
         self, find: Callable[[Table], Iterable[enumeration.Node]], profiles: Iterable[str] | None
@@ -206,43 +204,48 @@ class Gpu(Viewed):
 
     def _asked(
         self, counts: Mapping[str, int], around: Iterable[tuple[str, int]]
-    ) -> tuple[tuple[Profile, ...], Table, Counts]:
-        """Return the profiles that are wanted, what `around` leaves for them, and how many."""
-        wanted = self._checked(counts)
-        chosen = self._chosen(wanted)
-        table, _ = self._table_beside(chosen, around)
-        return chosen, table, tuple(wanted[profile.name] for profile in chosen)
+    ) -> tuple[dict[Profile, int], tuple[Table, Placed]]:
+        """Return how many of which profiles are wanted, and what `around` leaves for them."""
+        wanted = Counter[str]()
+        for name, count in counts.items():
+            number = whole(count, f"count of {name!r}", least=0, error=InvalidOption)
+            wanted[self.profile(name).name] += number
+        chosen = self._chosen(name for name, count in wanted.items() if count)
+        return {profile: wanted[profile.name] for profile in chosen}, self._beside(chosen, around)
 
-    def _table_beside(
+    def _beside(
         self, chosen: tuple[Profile, ...], around: Iterable[tuple[str, int]]
-    ) -> tuple[Table, Layout]:
-        """Return what a layout leaves for some profiles, and the layout in our names and order."""
-        around = tuple(around)
-        if not around:
-            return self._table(chosen), ()
-        every, table, node = self._node(around, chosen)
-        if node is None:
-            own = [(self.profile(name), start) for name, start in around]
-            why = find_layout_fault(self.key, table, own)
-            raise InvalidOption(f"no layout of {self.key}: {why}")
-        left = enumeration.beside(table, node)
-        shapes = zip(every, left.shapes, strict=True)
-        own_shapes = tuple(shape for profile, shape in shapes if profile in chosen)
-        return left._replace(shapes=own_shapes), _layout(every, node.places)
+    ) -> tuple[Table, Placed]:
+        """Return what a layout leaves for some profiles, a GPU again, and its instances by start.
 
-    def _node(
-        self, layout: Iterable[tuple[str, int]], more: tuple[Profile, ...]
-    ) -> tuple[tuple[Profile, ...], Table, enumeration.Node | None]:
-        """Return a layout as a node of the enumeration over its profiles and some more."""
-        placed = [
-            (self.profile(name).name, whole(start, f"start of {name!r}", error=InvalidOption))
+        Profiles that no longer fit have no starts.
+        """
+        there = self._placed(around)
+        if why := self._fault(there):
+            raise InvalidOption(f"no layout of {self.key}: {why}")
+        # what is beyond the last slice is taken too
+        occupied = (-1 << self.memory_slices) + sum(_slices(*place) for place in there)
+        compute = self.compute_slices - sum(profile.compute for profile, _ in there)
+        media = any(profile.has_media_engines for profile, _ in there)
+        table, held = self._table(chosen), Counter(profile for profile, _ in there)
+        shapes = []
+        for profile, shape in zip(chosen, table.shapes, strict=True):
+            most, starts = shape.max - held[profile], list[int]()
+            if most > 0 and shape.compute <= compute and not (shape.media and media):
+                starts = [at for at in shape.starts if not occupied & _slices(profile, at)]
+            # A maximum that no longer binds is forgotten: more layouts leave the same table.
+            shapes.append(shape._replace(starts=tuple(starts), max=min(most, len(starts))))
+        left = table._replace(shapes=tuple(shapes), compute_slices=compute)
+        return left, sorted(there, key=itemgetter(1))
+
+    def _placed(self, layout: Iterable[tuple[str, int]]) -> Placed:
+        return [
+            (self.profile(name), whole(start, f"start of {name!r}", error=InvalidOption))
             for name, start in layout
         ]
-        every = self._chosen({*(name for name, _ in placed), *(p.name for p in more)})
-        order = {profile.name: i for i, profile in enumerate(every)}
-        table = self._table(every)
-        node = enumeration.node_of(table, ((order[name], start) for name, start in placed))
-        return every, table, node
+
+    def _fault(self, placed: Placed) -> str:
+        return find_layout_fault(self.key, self._table(()), placed)
 
     def _chosen(self, profiles: Iterable[str] | None) -> tuple[Profile, ...]:
         """Return profiles by name: more memory first, then more compute, then as in the file."""
@@ -259,19 +262,15 @@ class Gpu(Viewed):
         )
         return Table(shapes, self.compute_slices, self.memory_slices)
 
-    def _checked(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Return the counts above 0 under the profiles' own names."""
-        wanted: dict[str, int] = {}
-        for name, count in counts.items():
-            number = whole(count, f"count of {name!r}", least=0, error=InvalidOption)
-            own = self.profile(name).name
-            if number:
-                wanted[own] = wanted.get(own, 0) + number
-        return wanted
+
+def _layout(chosen: Iterable[Profile], places: Places) -> Layout:
+    names = [profile.name for profile in chosen]
+    return tuple(Placement(names[i], start) for i, start in places)
 
 
-def _layout(chosen: tuple[Profile, ...], places: Places) -> Layout:
-    return tuple(Placement(chosen[i].name, start) for i, start in places)
+def _slices(profile: Profile, start: int) -> int:
+    """The memory slices of an instance as bits."""
+    return ((1 << profile.memory) - 1) << start
 
 
 def find_layout_fault(gpu: str, table: Table, placed: Placed) -> str:
@@ -298,75 +297,71 @@ def find_layout_fault(gpu: str, table: Table, placed: Placed) -> str:
     return ""
 
 
-def _reason(
-    gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts, there: Placed = ()
-) -> str:
-    """Say why a multiset, at least one of each of these profiles, cannot be placed beside `there`.
+def _reason(gpu: str, wanted: Mapping[Profile, int], table: Table, there: Placed) -> str:
+    """Say why instances, at least one of each profile, cannot be placed beside `there`.
 
     `table` is what the other instances leave of the GPU. The answer is every sum that is exceeded;
     where none is, the smallest part of the multiset for which no starts work, with the starts its
     profiles have.
     """
-    wanted = tuple(zip(profiles, counts, strict=True))
     own = Counter(profile for profile, _ in there)
     reasons = [
-        f"{_counted([(profile, count)])}: at most {profile.max} on one {gpu}"
+        f"{_counted({profile: count})}: at most {profile.max} on one {gpu}"
         + (f", which has {own[profile]}" if own[profile] else "")
-        for profile, count in wanted
+        for profile, count in wanted.items()
         if count + own[profile] > profile.max
     ]
-    media = [(profile, count) for profile, count in wanted if profile.has_media_engines]
+    media = {profile: count for profile, count in wanted.items() if profile.has_media_engines}
     holding = [place for place in there if place[0].has_media_engines]
-    kinds = {profile for profile, _ in (*media, *holding)}
-    if media and sum(count for _, count in media) + len(holding) > 1 and len(kinds) > 1:
+    kinds = {*media, *(profile for profile, _ in holding)}
+    if media and sum(media.values()) + len(holding) > 1 and len(kinds) > 1:
         reasons.append(
             f"{_counted(media)}: at most one instance with media engines (+me) on one {gpu}"
             + (f", which has {_places(holding)}" if holding else "")
         )
+    beside = f" beside {_places(there)}" if there else ""
     taken = sum(profile.memory for profile, _ in there)
-    for what, total, sizes in (
-        ("compute", table.compute_slices, [profile.compute for profile in profiles]),
-        ("memory", table.memory_slices - taken, [profile.memory for profile in profiles]),
+    for what, total in (
+        ("compute", table.compute_slices),
+        ("memory", table.memory_slices - taken),
     ):
-        needed = sum(count * size for count, size in zip(counts, sizes, strict=True))
+        terms = [(count, getattr(profile, what)) for profile, count in wanted.items()]
+        needed = sum(count * size for count, size in terms)
         if needed > total:
-            terms = " + ".join(f"{n} x {size}" for n, size in zip(counts, sizes, strict=True))
-            verb = "takes" if sum(counts) == 1 else "take"
+            sizes = " + ".join(f"{count} x {size}" for count, size in terms)
+            verb = "takes" if sum(wanted.values()) == 1 else "take"
             reasons.append(
-                f"{_counted(wanted)} {verb} {needed} {what} slices ({terms}), "
-                f"{gpu} has {total}{_beside(there)}"
+                f"{_counted(wanted)} {verb} {needed} {what} slices ({sizes}), "
+                f"{gpu} has {total}{beside}"
             )
     if reasons:
         return "; ".join(reasons)
-    placeable = enumeration.first_layouts(table)
-    for i in range(len(counts)):
-        while counts[i]:
-            fewer = (*counts[:i], counts[i] - 1, *counts[i + 1 :])
-            if not any(fewer) or fewer in placeable:
+    placeable, stuck = enumeration.first_layouts(table), dict(wanted)
+    for profile in wanted:
+        while stuck[profile]:
+            fewer = stuck | {profile: stuck[profile] - 1}
+            if not any(fewer.values()) or tuple(fewer.values()) in placeable:
                 break
-            counts = fewer
-    stuck = [(p, count) for p, count in zip(profiles, counts, strict=True) if count]
+            stuck = fewer
+    stuck = {profile: count for profile, count in stuck.items() if count}
     rules = "; ".join(
         f"{profile.name} takes {profile.memory} of the {table.memory_slices} memory slices of "
         f"{gpu} and starts at {_or(profile.starts)}"
-        for profile, _ in stuck
+        for profile in stuck
     )
-    said = f"no starts work for {_counted(stuck)}{_beside(there)}"
+    said = f"no starts work for {_counted(stuck)}{beside}"
     return f"the slices would suffice, but {said}: {rules}"
 
 
-def _counted(wanted: Iterable[tuple[Profile, int]]) -> str:
+def _counted(wanted: Mapping[Profile, int]) -> str:
     return " + ".join(
-        f"{count} x {profile.name}" if count > 1 else profile.name for profile, count in wanted
+        f"{count} x {profile.name}" if count > 1 else profile.name
+        for profile, count in wanted.items()
     )
 
 
 def _places(there: Placed) -> str:
     return ", ".join(str(Placement(profile.name, start)) for profile, start in there)
-
-
-def _beside(there: Placed) -> str:
-    return f" beside {_places(there)}" if there else ""
 
 
 def _or(numbers: tuple[int, ...]) -> str:

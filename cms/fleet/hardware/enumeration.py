@@ -10,7 +10,6 @@ which exist once. Sets are counted by (1) and (2) before anything is listed; a t
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -105,43 +104,6 @@ def sets_without_overlap(table: Table) -> int:
     return beyond[0] - 1
 
 
-def root(table: Table) -> Node:
-    """The empty layout."""
-    return Node((), (0,) * len(table.shapes), 0, 0, 0)
-
-
-def node_of(table: Table, places: Iterable[tuple[int, int]]) -> Node | None:
-    """Return these instances as a node, or None if a rule of the layout forbids them."""
-    node = root(table)
-    for i, start in sorted(places, key=_start):
-        shape = table.shapes[i]
-        if start not in shape.starts or start + shape.memory > table.memory_slices:
-            return None
-        more = _with(table, node, (i, start))
-        if more is None:
-            return None
-        node = more
-    return node
-
-
-def beside(table: Table, node: Node) -> Table:
-    """What a layout leaves of a GPU is a GPU again; shapes that no longer fit have no starts."""
-    compute = table.compute_slices - node.compute
-    shapes = []
-    for shape, count in zip(table.shapes, node.counts, strict=True):
-        starts: tuple[int, ...] = ()
-        if count < shape.max and shape.compute <= compute and not (shape.media and node.media):
-            starts = tuple(
-                start
-                for start in shape.starts
-                if start + shape.memory <= table.memory_slices
-                and not node.occupied & ((1 << shape.memory) - 1) << start
-            )
-        # A maximum that no longer binds is forgotten, so that more layouts leave the same table.
-        shapes.append(shape._replace(starts=starts, max=min(shape.max - count, len(starts))))
-    return Table(tuple(shapes), compute, table.memory_slices)
-
-
 def nodes(table: Table) -> tuple[Node, ...]:
     """Every layout but the empty one, depth first over `placements`; InvalidOption if too many."""
     if (sets := sets_without_overlap(table)) > MOST_SETS:
@@ -151,7 +113,8 @@ def nodes(table: Table) -> tuple[Node, ...]:
         )
     places = placements(table)
     # where the places from each slice on begin
-    first_from = [bisect_left(places, s, key=_start) for s in range(table.memory_slices + 1)]
+    starts = [start for _, start in places]
+    first_from = [bisect_left(starts, s) for s in range(table.memory_slices + 1)]
     found: list[Node] = []
 
     def extend(node: Node, first: int) -> None:
@@ -163,12 +126,8 @@ def nodes(table: Table) -> tuple[Node, ...]:
                 i, start = place
                 extend(child, first_from[start + table.shapes[i].memory])
 
-    extend(root(table), 0)
+    extend(Node((), (0,) * len(table.shapes), 0, 0, 0), 0)
     return tuple(found)
-
-
-def _start(place: tuple[int, int]) -> int:
-    return place[1]
 
 
 def _with(table: Table, node: Node, place: tuple[int, int]) -> Node | None:
