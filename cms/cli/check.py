@@ -135,8 +135,7 @@ def _recheck_plan(document: Parsed) -> Rechecked:
     """
     from cms.files.model import read_as
     from cms.files.schema_version import require_head
-    from cms.fleet.serving.neighbour_check import neighbour_faults
-    from cms.fleet.serving.neighbours import NeighbourServing
+    from cms.fleet.serving.neighbours import NeighbourServing, neighbour_faults
     from cms.fleet.serving.plan_document import plan_from_json
     from cms.solving.recheck import faults_of
 

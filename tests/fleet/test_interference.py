@@ -29,7 +29,7 @@ from cms.fleet.serving import (
     read_utilisations,
 )
 from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Batch, Slowdowns, Utilisation
-from cms.fleet.serving.neighbours import Side, classes_in, plain_block, rank_kinds
+from cms.fleet.serving.neighbours import classes_in, plain_block, rank_kinds
 from tests.fleet.plans import A100, colocate
 from tests.references.interference import lengths_in, optimum, toy
 from tests.samples import few
@@ -120,10 +120,9 @@ def test_batches_that_keep_no_limit_count_where_kinds_are_ordered() -> None:
     factors = {
         ("m", "mps:50", own, "m", other): Fraction(factor) for (own, other), factor in slow.items()
     }
-    beside = ("m", 4), ("m", 8)
-    side = Side("mps:50", "mps:50", "mps:50", (("m", 4),), beside, Slowdowns(A100, factors))
-    assert rank_kinds([side], 2) == {("m", 8): 1, ("m", 4): 2}
-    assert rank_kinds([side], 1) == {("m", 8): 1, ("m", 4): 1}
+    for classes, four in ((2, 2), (1, 1)):
+        found = rank_kinds(Slowdowns(A100, factors), [("m", 4), ("m", 8)], classes)
+        assert found == {("m", 8): 1, ("m", 4): four}
 
 
 def test_the_exact_check_finds_what_a_neighbour_breaks_and_refuses_what_it_cannot_judge() -> None:

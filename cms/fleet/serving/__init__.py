@@ -16,8 +16,7 @@ from .interference import (
 )
 from .latency_rule import LatencyRule
 from .load_curve import FillTimes, LoadCurve, read_load_curves
-from .neighbour_check import neighbour_faults
-from .neighbours import NeighbourServing
+from .neighbours import NeighbourServing, neighbour_faults
 from .operating_point import OperatingPoint
 from .plan import Instances, Plan, PlanGroup, ServicePlan, Use
 from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan

@@ -16,18 +16,23 @@ needed.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from itertools import chain, product
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from ...errors import InvalidOption, InvalidProblem
+from ...errors import InvalidOption, InvalidProblem, InvalidSchedule
 from ...problem.parts import AnyConfiguration, Block, Configuration
+from ...schedule.contents import Mix, shown_content
+from ...schedule.faults import Violation
+from ...schedule.schedule import MachineGroup, Schedule
+from ...time_sharing.duty_cycle import DutyCycle, duty_cycle_of
 from ...time_sharing.model import BatchPoint, TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
-from ...values.numbers import whole
+from ...values.numbers import shown, whole
 from .interference import Interference, Pair, Slowdowns
 from .measurements import InstanceKind
 from .operating_point import mps_share
@@ -37,26 +42,6 @@ DEFAULT_CLASSES = 3
 #: A model, and how much of it is taken together.
 Kind: TypeAlias = tuple[str, int]
 _REMARK = re.compile(r" \(([0-9]+) beside ([0-9]+)\)")
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A share of a GPU and the one beside it, as blocks of the problem without interference.
-
-    `kinds` and `beside` are what may be served in some mix on ``block`` and on ``other``, in order;
-    `profile` is that of ``block``, `slowdowns` are the GPU's.
-    """
-
-    block: Block
-    other: Block
-    profile: str
-    kinds: tuple[Kind, ...]
-    beside: tuple[Kind, ...]
-    slowdowns: Slowdowns
-
-    def factor(self, own: Kind, other: Kind) -> Fraction:
-        """Return by which factor a kind here takes longer beside another one."""
-        return self.slowdowns.factor(own[0], self.profile, own[1], *other)
 
 
 def find_pair(shape: AnyConfiguration) -> tuple[Block, Block] | None:
@@ -94,60 +79,20 @@ def admitted(
             yield point, kind_of(serving, service, block, point.amount)
 
 
-def find_sides(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[list[Side]]:
-    """Return the shares beside another, GPU by GPU; InvalidProblem if a pair was not measured."""
-    names = serving.problem.job_names
-    found = []
-    for one in serving.gpus:
-        pairs = [
-            pair
-            for shape in serving.problem.configurations
-            if shape.machine == one.key
-            if (pair := find_pair(shape)) is not None
-        ]
-        kinds = {
-            block: tuple(sorted({kind for n in names for _, kind in admitted(serving, n, block)}))
-            for pair in pairs
-            for block in pair
-        }
-        ordered = dict.fromkeys(side for p, q in pairs for side in ((p, q), (q, p)))
-        found.append([
-            Side(p, q, serving.profile_of(p), kinds[p], kinds[q], table[one.key])
-            for p, q in ordered
-        ])  # fmt: skip
-    missing = [
-        (side, own, other)
-        for side in chain(*found)
-        for own, other in product(side.kinds, side.beside)
-        if (own[0], side.profile, own[1], *other) not in side.slowdowns.factors
-    ]
-    if not missing:
-        return found
-    side, own, other = missing[0]
-    on = sorted({profile for model, profile, *_ in side.slowdowns.factors if model == own[0]})
-    first = Pair(own[0], side.slowdowns.gpu, side.profile, own[1], *other)
-    raise InvalidProblem(
-        "there are pairs of operating points that could stand side by side and have no measured "
-        f"slowdown, {len(missing)} in all; the first: {first} (there are slowdowns of {own[0]} on "
-        f"{', '.join(on) or 'no share of this GPU'}); measure the pairs, or leave the points out"
-    )
-
-
-def rank_kinds(sides: Collection[Side], classes: int) -> dict[Kind, int]:
+def rank_kinds(slowdowns: Slowdowns, kinds: Iterable[Kind], classes: int) -> dict[Kind, int]:
     """Return the class of each kind on one GPU, from 1: those that slow others more are higher.
 
     What counts is the mean over all pairs that were measured. The order decides how close the two
     images are, never whether they hold. Each class has as many kinds as the next, or one more.
     """
-    caused: dict[Kind, list[Fraction]] = {other: [] for side in sides for other in side.beside}
-    for slowdowns in {id(side.slowdowns): side.slowdowns for side in sides}.values():
-        for (_, _, _, model, batch), factor in slowdowns.factors.items():
-            if (model, batch) in caused:
-                caused[model, batch].append(factor)
+    caused: dict[Kind, list[Fraction]] = {kind: [] for kind in kinds}
+    for (_, _, _, model, batch), factor in slowdowns.factors.items():
+        if (model, batch) in caused:
+            caused[model, batch].append(factor)
 
     def mean(kind: Kind) -> Fraction:
-        factors = caused[kind]
-        return sum(factors, Fraction(0)) / len(factors) if factors else Fraction(1)
+        factors = caused[kind] or [Fraction(1)]
+        return sum(factors, Fraction(0)) / len(factors)
 
     ordered = sorted(caused, key=lambda kind: (mean(kind), kind))
     most = min(classes, len(ordered))
@@ -208,9 +153,7 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     most = DEFAULT_CLASSES if classes is None else classes
     most = whole(most, "the number of classes", least=1, error=InvalidOption)
     measured = _measured_there(solo, [table.on(one) for one in solo.gpus])
-    sides = find_sides(solo, {one.key: measured.on(one) for one in solo.gpus})
-    ranks = [rank_kinds(own, most) for own in sides]
-    blocks = [block for own, rank in zip(sides, ranks, strict=True) for block in _blocks(own, rank)]
+    blocks, ranks = _qualify(solo, measured, most)
     shapes = list(_shapes(solo, blocks))
     inner = _image(solo, blocks, shapes, worst=True)
     points = {
@@ -223,12 +166,10 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
         for block in job.points
     }
     kept = {each.name: getattr(solo, each.name) for each in fields(SharedServing)}
-    each_gpu = zip(solo.gpus, ranks, strict=True)
-    kinds = {(one.key, *kind): rank for one, own in each_gpu for kind, rank in own.items()}
     return NeighbourServing(
         **kept | {"problem": inner, "points": FrozenMap(points)}, solo=solo, classes=most,
         outer=_image(solo, blocks, shapes, worst=False), interference=measured,
-        ranks=FrozenMap(kinds),
+        ranks=FrozenMap(ranks),
     )  # fmt: skip
 
 
@@ -252,41 +193,84 @@ def _measured_there(solo: SharedServing, slowdowns: Iterable[Slowdowns]) -> Inte
 
 
 class _Qualified(NamedTuple):
-    """A share with the highest classes on it and beside it."""
+    """A share of a GPU, and the one beside it, with the highest classes on each."""
 
-    side: Side
+    block: Block
+    beside: Block
     own: int
     other: int
-    ranks: dict[Kind, int]
+    #: How much longer a batch takes: beside the worst of classes up to the other, and beside the
+    #: best from it on.
+    factors: dict[Kind, tuple[Fraction, Fraction]]
 
     @property
     def name(self) -> Block:
-        return f"{self.side.block} ({self.own} beside {self.other})"
+        return f"{self.block} ({self.own} beside {self.other})"
 
     @property
     def facing(self) -> Block:
-        return f"{self.side.other} ({self.other} beside {self.own})"
-
-    def factor(self, kind: Kind, *, worst: bool) -> Fraction:
-        """Return the greatest factor of classes up to that beside, or the least from it on."""
-        ranks, side = self.ranks, self.side
-        if worst:
-            return max(side.factor(kind, it) for it in side.beside if ranks[it] <= self.other)
-        return min(side.factor(kind, it) for it in side.beside if ranks[it] >= self.other)
+        return f"{self.beside} ({self.other} beside {self.own})"
 
 
-def _blocks(sides: Iterable[Side], ranks: dict[Kind, int]) -> Iterator[_Qualified]:
-    """All pairs of classes that have a kind, on the share and beside it."""
-    for side in sides:
-        here, there = (sorted({ranks[k] for k in kinds}) for kinds in (side.kinds, side.beside))
-        yield from (_Qualified(side, own, other, ranks) for own, other in product(here, there))
+def _qualify(
+    solo: SharedServing, table: Interference, classes: int
+) -> tuple[list[_Qualified], dict[tuple[str, str, int], int]]:
+    """Return the shares with all pairs of classes that have a kind, and the class of each kind.
+
+    InvalidProblem if a pair that could stand side by side was not measured.
+    """
+    names, missing = solo.problem.job_names, list[Pair]()
+    found, ranks = list[_Qualified](), {}
+    for one in solo.gpus:
+        shapes = [each for each in solo.problem.configurations if each.machine == one.key]
+        pairs = [pair for shape in shapes if (pair := find_pair(shape)) is not None]
+        sides = dict.fromkeys(side for p, q in pairs for side in ((p, q), (q, p)))
+        kinds = {
+            block: sorted({kind for name in names for _, kind in admitted(solo, name, block)})
+            for block, _ in sides
+        }
+        measured = table.on(one)
+        rank = rank_kinds(measured, {kind for own in kinds.values() for kind in own}, classes)
+        ranks |= {(one.key, *kind): place for kind, place in rank.items()}
+        for block, beside in sides:
+            profile = solo.profile_of(block)
+            factors = {}
+            for kind, near in product(kinds[block], kinds[beside]):
+                factor = measured.factors.get((kind[0], profile, kind[1], *near))
+                if factor is None:
+                    missing.append(Pair(kind[0], one.key, profile, kind[1], *near))
+                else:
+                    factors[kind, near] = factor
+            if missing:
+                continue
+            here, there = (sorted({rank[kind] for kind in kinds[b]}) for b in (block, beside))
+            for own, other in product(here, there):
+                longer = {
+                    kind: (
+                        max(factors[kind, near] for near in kinds[beside] if rank[near] <= other),
+                        min(factors[kind, near] for near in kinds[beside] if rank[near] >= other),
+                    )
+                    for kind in kinds[block]
+                    if rank[kind] <= own
+                }
+                found.append(_Qualified(block, beside, own, other, longer))
+    if missing:
+        model, device = missing[0][:2]
+        on = sorted({pair.profile for pair in table.pairs if pair[:2] == (model, device)})
+        raise InvalidProblem(
+            "there are pairs of operating points that could stand side by side and have no "
+            f"measured slowdown, {len(missing)} in all; the first: {missing[0]} (there are "
+            f"slowdowns of {model} on {', '.join(on) or 'no share of this GPU'}); measure the "
+            "pairs, or leave the points out"
+        )
+    return found, ranks
 
 
 def _shapes(solo: SharedServing, blocks: Sequence[_Qualified]) -> Iterator[AnyConfiguration]:
     """Every configuration; of two shares each alone, and both for each two classes."""
     by_sides: dict[tuple[Block, Block], list[_Qualified]] = {}
     for one in blocks:
-        by_sides.setdefault((one.side.block, one.side.other), []).append(one)
+        by_sides.setdefault((one.block, one.beside), []).append(one)
     alone = set[Block]()
     for shape in solo.problem.configurations:
         pair = find_pair(shape)
@@ -317,12 +301,11 @@ def _image(
             block: [(point.amount, point.length) for point in own]
             for block, own in job.points.items()
         }
-        of = {one.side.block: [*admitted(solo, job.name, one.side.block)] for one in blocks}
         for one in blocks:
             points[one.name] = [
-                (point.amount, point.length * one.factor(kind, worst=worst))
-                for point, kind in of[one.side.block]
-                if one.ranks[kind] <= one.own
+                (point.amount, point.length * one.factors[kind][0 if worst else 1])
+                for point, kind in admitted(solo, job.name, one.block)
+                if kind in one.factors
             ]
         jobs.append(TimeSharedJob(job.name, job.demand, job.limit, points))
     alone = solo.problem
@@ -330,3 +313,108 @@ def _image(
         configurations=shapes, jobs=jobs, machine_types=alone.machine_types,
         group_limits=alone.group_limits, rule=alone.rule, max_jobs=alone.max_jobs,
     )  # fmt: skip
+
+
+# --- the exact check: it knows pairs and points, and nothing of classes -------------------------
+
+
+class Held(NamedTuple):
+    """A share of a GPU, a block of the problem without interference, and the mix it serves."""
+
+    block: Block
+    mix: Mix
+
+    def __str__(self) -> str:
+        return f"{shown_content(self.mix)} on {self.block}"
+
+
+def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Violation, ...]:
+    """Say where a schedule violates a limit or a demand beside its neighbours.
+
+    A slot takes its length without interference times the largest factor that a batch of the mix on
+    the other share causes, or 1 if that share idles. What blocks say of classes is left aside.
+    InvalidSchedule or InvalidProblem if a block holds no mix, or a point or pair was not measured.
+
+    Examples
+    --------
+    >>> from cms.fleet.serving import Interference, OperatingPoint, Pair, Service, build_problem
+    >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
+    >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
+    >>> terms = {"sharing": "time", "interference": table}
+    >>> serving = build_problem([Service("a", "m", 1200, 60)], points, **terms)
+    >>> both = {("mps:50", Mix({"a": 8})): 2}
+    >>> schedule = Schedule([MachineGroup(Configuration({"mps:50": 2}, "a100-80gb"), both, 1)])
+    >>> print(*neighbour_faults(serving, schedule))
+    job 'a' has 3200/3 of its demand served, needs 1200
+    """
+    problem = serving.solo.problem
+    served = dict.fromkeys(problem.job_names, Fraction(0))
+    slowdowns = {one.key: serving.interference.on(one) for one in serving.gpus}
+    found = []
+    for g, group in enumerate(schedule.groups):
+        machine = slowdowns[serving.gpu_of(group.configuration.machine).key]
+        for held, other in _held(group):
+            cycle = duty_cycle_beside(serving, machine, held, other)
+            near = "nothing" if other is None else str(other)
+            has = f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}"
+            for name, slack in cycle.slack.items():
+                if slack < 0:
+                    needs = f"{shown(-slack)} less for the limit of {name!r}"
+                    found.append(Violation("cycle", f"group {g}", has, needs))
+            for name, rate in cycle.rates.items():
+                served[name] += rate * group.count
+    for job in problem.jobs:
+        if served[job.name] < job.demand:
+            has = f"{shown(served[job.name])} of its demand served"
+            found.append(Violation("demand", f"job {job.name!r}", has, shown(job.demand)))
+    return tuple(found)
+
+
+def duty_cycle_beside(
+    serving: NeighbourServing, slowdowns: Slowdowns, held: Held, other: Held | None
+) -> DutyCycle:
+    """Return the cycle of a mix on a share, beside another mix on the rest of its GPU, or nothing.
+
+    InvalidSchedule if a point was not measured, InvalidProblem if a pair was not.
+    """
+    solo, profile = serving.solo, serving.solo.profile_of(held.block)
+    kinds = [] if other is None else [_kind(solo, other, name) for name in other.mix]
+    points = {}
+    for name, amount in held.mix.items():
+        model, batch = _kind(solo, held, name)
+        factors = [slowdowns.factor(model, profile, batch, *kind) for kind in kinds]
+        alone = solo.problem.job(name).point(held.block, amount)
+        assert alone is not None  # it has a kind
+        points[name] = BatchPoint(amount, alone.length * max(factors, default=Fraction(1)))
+    limits = {name: solo.problem.job(name).limit for name in points}
+    return duty_cycle_of(solo.problem.rule, points, limits)
+
+
+def _kind(solo: SharedServing, held: Held, name: str) -> Kind:
+    if name not in solo.problem.job_names:
+        raise InvalidSchedule(f"{held} has the service {name!r}, which the plan does not have")
+    try:
+        return kind_of(solo, name, held.block, held.mix[name])
+    except KeyError:
+        raise InvalidSchedule(
+            f"{held} takes {shown(held.mix[name])} of {name!r} at a time, which was not measured "
+            "there"
+        ) from None
+
+
+def _held(group: MachineGroup) -> Iterator[tuple[Held, Held | None]]:
+    """Iterate over what the shares of one machine hold, and what is beside each."""
+    held = []
+    for (block, content), count in group.assignment.items():
+        if not isinstance(content, Mix):
+            raise InvalidSchedule(f"block {block!r} is given to {content!r}; expected a Mix")
+        held += [Held(plain_block(block), content)] * count
+    plain = Counter[Block]()
+    for block, count in group.configuration.blocks.items():
+        plain[plain_block(block)] += count
+    if find_pair(Configuration(plain)) is None:
+        yield from ((one, None) for one in held)
+    elif len(held) <= 2:
+        yield from zip(held, reversed(held) if len(held) == 2 else [None], strict=True)
+    else:
+        raise InvalidSchedule(f"a GPU in two has {len(held)} shares: {', '.join(map(str, held))}")

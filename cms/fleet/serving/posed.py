@@ -16,8 +16,14 @@ from ...values.numbers import Number
 from ..hardware import Gpu
 from .available import AvailableGpus
 from .gpus_used import build_machine_types, list_configurations
-from .guards import batch_time_warnings, limit_warnings, shrinking_warnings, unit_warnings
-from .measurements import InstanceKind, Measurements
+from .measurements import (
+    InstanceKind,
+    Measurements,
+    batch_time_warnings,
+    limit_warnings,
+    shrinking_warnings,
+    unit_warnings,
+)
 from .operating_point import OperatingPoint
 from .service import Promise, Service
 
