@@ -24,6 +24,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Int32s: TypeAlias = NDArray[np.int32]
+Shorts: TypeAlias = NDArray[np.int16]
 #: Nanoseconds a second, and a millisecond.
 SECOND, MILLISECOND = 10**9, 10**6
 #: Nine years: with room for what comes on top, it stays below 2**62 nanoseconds.

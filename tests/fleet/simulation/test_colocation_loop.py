@@ -39,7 +39,7 @@ from cms.fleet.simulation.colocation_loop.day import (
     shared_day_from_json,
     shared_day_to_json,
 )
-from cms.fleet.simulation.colocation_loop.fleet import Fleet, LineWeights, Truth
+from cms.fleet.simulation.colocation_loop.scene import Fleet, LineWeights, Truth
 from cms.fleet.simulation.kernel import alone
 from instances.families.colocation import daily_fleet, made_up_pairs
 from tests.files.test_schemas import require_valid

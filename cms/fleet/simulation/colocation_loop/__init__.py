@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from .day import DayOfJobs, LimitVerdict, PlayedPolicy, SharedDay, colocation_day
-from .fleet import LineWeights
 from .loop import POLICIES
-from .terms import Diurnal, Noise, Terms, Traced
+from .scene import Diurnal, LineWeights, Noise, Terms, Traced
 
 __all__ = [
     "colocation_day", "SharedDay", "PlayedPolicy", "DayOfJobs", "LimitVerdict", "POLICIES", "Terms",

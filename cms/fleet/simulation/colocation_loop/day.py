@@ -22,11 +22,10 @@ from ....values.numbers import exact
 from ...colocation.files import part_of
 from ...colocation.problem import ColocationPlan, ColocationProblem, WeightFunction
 from ...colocation.weights import MeasuredPair
-from ...published.muxflow_monitor import MonitorTimes, monitor_preset
-from ..model import SECOND
-from .fleet import MILLION, MINUTE, UNLIMITED, Beliefs, Fleet, Ints, LineWeights, Truth
-from .loop import POLICIES, Backlog, Felt, Policy, Scene, play
-from .terms import Diurnal, Terms, Traced
+from ...published.muxflow_monitor import MonitorTimes
+from ..model import SECOND, Ints
+from .loop import POLICIES, Backlog, Felt, Policy, play
+from .scene import MILLION, MINUTE, UNLIMITED, Diurnal, Scene, Terms, Traced
 
 
 class LimitVerdict(StrEnum):
@@ -128,10 +127,6 @@ class SharedDay:
         return self.policies[0].throughput / best.throughput if best and best.throughput else None
 
 
-#: GPUs times minutes: noise takes some tens of bytes each while it is drawn.
-_MOST_MINUTES = 3 * 10**7
-
-
 def colocation_day(
     problem: ColocationProblem,
     truth: Iterable[MeasuredPair],
@@ -172,18 +167,8 @@ def colocation_day(
         raise InvalidOption(f"there is no policy; {expected}")
     if plan is not None and (faults := check(problem, plan)):
         raise InvalidSchedule(f"the plan is none of the problem: {faults[0]}")
-    fleet, measured = Fleet.of(problem), tuple(truth)
-    if fleet.gpus * (how.ticks + how.interval) > _MOST_MINUTES:
-        said = f"{fleet.gpus:,} GPUs for {how.hours} hours are more than {_MOST_MINUTES:,} minutes"
-        raise InvalidOption(f"{said}; simulate fewer hours, or a share of each class")
-    numbers = problem.margin, problem.lowest_share
-    known = LineWeights(measured, *numbers)
-    scene = Scene(
-        problem, fleet, Truth(fleet, measured),
-        Beliefs(fleet, sees or known, *numbers), Beliefs(fleet, known, *numbers),
-        doing.minutes(problem, fleet, -how.interval, how.ticks, seed).astype(np.int16), how,
-        times or monitor_preset("muxflow-assumed").times(60), seed, plan,
-    )  # fmt: skip
+    scene = Scene.of(problem, truth, sees, doing, how, times, seed, plan)
+    fleet = scene.fleet
     wanted = min(how.sample, fleet.gpus)
     sample = np.arange(wanted) * fleet.gpus // max(wanted, 1)  # evenly in the fleet
     played: list[PlayedPolicy] = []

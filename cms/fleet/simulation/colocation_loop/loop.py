@@ -17,14 +17,13 @@ from ...colocation.problem import (
     ColocationProblem,
     OfflineClass,
     OnlineClass,
-    sm_share,
     waited_priority,
 )
 from ...colocation.solution import colocate
-from ...published.muxflow_monitor import ACTIONS, Metric, MonitorTimes
+from ...published.muxflow_monitor import ACTIONS, Metric
 from ...published.muxflow_monitor_arrays import MonitorStates, monitor_signals, monitor_steps
-from .fleet import MILLION, MINUTE, MOST_JOBS, NOBODY, Beliefs, Bools, Fleet, Ints, Shorts, Truth
-from .terms import Terms
+from ..model import Bools, Ints
+from .scene import MILLION, MINUTE, MOST_JOBS, NOBODY, Fleet, Scene, Terms
 
 NEVER = -1  #: In the place of a tick that has not come
 #: Slowdowns are told apart by thousandths, up to 100.
@@ -156,36 +155,6 @@ _POLICIES = (
 )
 POLICIES: Mapping[str, Policy] = MappingProxyType({each.name: each for each in _POLICIES})
 """All policies, by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """The fleet, jobs, activities and terms that all policies share."""
-
-    problem: ColocationProblem
-    fleet: Fleet
-    truth: Truth
-    beliefs: Beliefs  #: The weights that a scheduler uses
-    knowledge: Beliefs  #: The weights of one that knows the truth
-    #: In hundredths of a per cent, from one interval before the beginning on
-    activity: Shorts
-    terms: Terms
-    times: MonitorTimes  #: Of all monitors, in minutes
-    seed: int
-    plan: ColocationPlan | None = None  #: The first matching of ``muxflow``
-
-    @property
-    def shares(self) -> Ints:
-        """The share that each activity leaves, 0 to 100 per cent."""
-        margin, lowest = self.problem.margin, self.problem.lowest_share
-        return np.array([sm_share(active, margin, lowest) for active in range(_ALL + 1)])
-
-    def quantile(self, tick: int) -> Ints:
-        """Return each GPU's high activity in the interval before a tick, in per cent."""
-        window = np.sort(self.activity[tick : tick + self.terms.interval], axis=0)
-        part = exact(self.terms.quantile, "quantile") * len(window)
-        place = max(-(-part.numerator // part.denominator), 1) - 1
-        return np.asarray(-(-window[place].astype(np.int64) // 100))
 
 
 class _Run:
