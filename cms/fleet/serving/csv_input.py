@@ -18,7 +18,7 @@ from ..hardware import Gpu, Profile
 from .load_curve import PointKey, key_of
 from .operating_point import COLD_START, OperatingPoint
 from .service import HEEDED, Service
-from .table_guards import refuse_second_row, refuse_unknown_columns
+from .table_guards import read_keyed, refuse_unknown_columns
 
 SERVICE_COLUMNS = ("service", "model", "rate_rps")
 _AT_LEAST_1, _ABOVE_0 = partial(Cell.integer, minimum=1), partial(Cell.number, above=0)
@@ -109,29 +109,23 @@ def read_operating_points(
     """
     table = read_table(path, POINT_COLUMNS, kept=(COLD_START,), called=called or {})
     refuse_unknown_columns(table, (COLD_START,), "limits")
-    lines: dict[PointKey, int] = {}
+    # tables of measurements repeat themselves: most cells were read further up already
     memory: dict[tuple[str, str], Any] = {}
-    points = []
-    for row in table:
-        point = _point(row, memory)
-        said = f"{point.model} on {point.device}, {point.setting}"
-        refuse_second_row(row, lines, key_of(point), said, "point")
-        points.append(point)
-    return tuple(points)
 
+    def make(row: TableRow) -> tuple[PointKey, OperatingPoint]:
+        values = []
+        for name, read in _READERS.items():
+            cell = name, row.texts[row.table.index[name]]
+            if cell not in memory:
+                memory[cell] = read(row[name])
+            values.append(memory[cell])
+        point = OperatingPoint(*values, row.extra, _origin(row))
+        return key_of(point), point
 
-def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
-    values: dict[str, Any] = {}
-    for name, read in _READERS.items():
-        # tables of measurements repeat themselves: most cells were read further up already
-        key = name, row.texts[row.table.index[name]]
-        if key not in memory:
-            memory[key] = read(row[name])
-        values[name] = memory[key]
-    try:
-        return OperatingPoint(**values, extra=row.extra, origin=_origin(row))
-    except InvalidProblem as fault:
-        raise row.error(str(fault)) from None
+    def said(_: PointKey, point: OperatingPoint) -> str:
+        return f"{point.model} on {point.device}, {point.setting}"
+
+    return tuple(read_keyed(table, make, "point", said).values())
 
 
 def _origin(row: TableRow) -> str:

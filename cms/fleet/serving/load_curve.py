@@ -132,7 +132,7 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
         return point, LoadCurve(rates, latencies, share, evidence, batches)
 
     table = read_table(path, CURVE_COLUMNS, (BATCHES,))
-    return read_keyed(table, make, "point", lambda point: ", ".join(map(str, point)))
+    return read_keyed(table, make, "point", lambda point, _: ", ".join(map(str, point)))
 
 
 def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:

@@ -80,7 +80,7 @@ def read_keyed(
     rows: Iterable[TableRow],
     make: Callable[[TableRow], tuple[K, V]],
     per: str,
-    said: Callable[[K], str] = str,
+    said: Callable[[K, V], str] = lambda key, _: str(key),
 ) -> dict[K, V]:
     """Make a key and a value of each row, and refuse a second row of a key, which is `said` so."""
     lines: dict[K, int] = {}
@@ -90,6 +90,6 @@ def read_keyed(
             key, value = make(row)
         except (InvalidOption, InvalidProblem) as fault:
             raise row.error(str(fault)) from None
-        refuse_second_row(row, lines, key, said(key), per)
+        refuse_second_row(row, lines, key, said(key, value), per)
         found[key] = value
     return found

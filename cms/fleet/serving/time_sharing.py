@@ -124,7 +124,7 @@ def read_overheads(path: StrPath) -> dict[int, Fraction]:
         return row["batch"].integer(minimum=1), row["overhead_ms"].number()
 
     table = read_table(path, ["batch", "overhead_ms"])
-    return read_keyed(table, make, "batch", lambda batch: f"a batch of {batch}")
+    return read_keyed(table, make, "batch", lambda batch, _: f"a batch of {batch}")
 
 
 def poisson_quantile(mean: Fraction, share: Fraction) -> int:

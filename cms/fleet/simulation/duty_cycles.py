@@ -18,7 +18,7 @@ from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan, ServicePlan
 from ..serving.time_sharing import SharedServing, amount_of
 from . import model
-from .judging import counted, short, tells_too_little, works_off
+from .judging import counted, tells_too_little, works_off
 from .model import MILLISECOND, SECOND
 from .replay import seed_of
 from .result import ServiceResult, Simulation
@@ -90,7 +90,7 @@ def replay_duty_cycles(
         for each in plan.services
     ]
     return Simulation(
-        services=tuple(run.replayed(arrivals, seed, factor) for run in runs),
+        services=tuple(run.replayed(arrivals == "poisson", seed, factor) for run in runs),
         arrivals=CYCLE_ARRIVALS[arrivals],
         routing="weighted random" if arrivals == "poisson" else "proportional", seed=seed,
         rate=factor, seconds=None, requests=wanted, on_failure="retry", rule=serving.rule_name,
@@ -147,11 +147,11 @@ class _Run:
             return
         raise InvalidOption(f"service {self.service.name!r} {said}")
 
-    def replayed(self, arrivals: str, seed: int, factor: Fraction) -> ServiceResult:
+    def replayed(self, random: bool, seed: int, factor: Fraction) -> ServiceResult:
         """Replay each slot, and describe the service's requests."""
         limit = self.service.latency_limit_ms or Fraction(0)  # services that share have limits
         horizon = round(self.wanted * SECOND / self.rate) if self.rate else 1
-        random, needed = arrivals == "poisson", 0
+        needed = 0
         if random and self.rate:
             needed = requests_needed(self.load or Fraction(0), self.instances)
         tally = Tally(math.floor(limit * MILLISECOND), horizon, needed)
@@ -177,10 +177,10 @@ class _Run:
         number: int,
         limit: Fraction,
         tally: Tally,
-        instances: int,
+        alike: int,
         draws: np.random.Generator | None,
     ) -> None:
-        """Replay requests at instances that are alike.
+        """Replay requests at instances that are alike, until the run ends.
 
         A Poisson stream is in nanoseconds, to which lengths are rounded up; evenly spaced requests
         are exact, in parts of a millisecond.
@@ -188,51 +188,41 @@ class _Run:
         gap, parts, unit = 1000 / slot.rate, (slot.cycle, slot.length, slot.offset), MILLISECOND
         if draws is None:
             unit = math.lcm(*(part.denominator for part in (*parts, gap, limit)))
-            step = int(gap * unit)
-            times = [step * nth for nth in range(number)]
+            times = [int(gap * unit) * nth for nth in range(number)]
         else:
             gaps = draws.exponential(float(SECOND / slot.rate), number)
             times = np.cumsum(gaps).astype(np.int64).tolist()
         cycle, length, offset = (math.ceil(part * unit) for part in parts)
         took: list[int] = []
-        slots = batches(times, self.rule, cycle, length, offset, slot.amount)
-        for batch in self._until(slots, slot, instances):
+        told = 0
+        for batch in batches(times, self.rule, cycle, length, offset, slot.amount):
             took += [batch.ends - at for at in times[batch.first : batch.first + batch.taken]]
-        if not took:
-            return
+            self.batches += alike
+            self.taken += alike * batch.taken
+            self.busy_ns += alike * math.ceil(slot.length * MILLISECOND)
+            self.deepest = max(self.deepest, batch.waiting)
+            if len(took) - told >= _ASKED_AFTER:
+                stopped, told = self.count((len(took) - told) * alike), len(took)
+                if stopped:
+                    break
+        self.count((len(took) - told) * alike)
         if draws is None:  # rounded to nanoseconds for the record alone: late requests stay late
             late, most = 1 + math.floor(limit * MILLISECOND), math.floor(limit * unit)
             took = [max(t * MILLISECOND // unit, late if t > most else 0) for t in took]
-            times = [at * MILLISECOND // unit for at in times[: len(took)]]
+            times = [at * MILLISECOND // unit for at in times]
         clocks, waits = (np.array(each, dtype=np.int64) for each in (times[: len(took)], took))
-        for _ in range(instances):
+        for _ in range(alike):
             tally.add(clocks, waits)
         self.lasted_ns = max(self.lasted_ns, int(clocks[-1] + waits[-1]))
 
-    def _until(self, batches: Iterator[Batch], slot: _Slot, times: int) -> Iterator[Batch]:
-        """Count batches, and end with the run."""
-        told = 0
-        for batch in batches:
-            yield batch
-            self.batches += times
-            self.taken += times * batch.taken
-            self.busy_ns += times * math.ceil(slot.length * MILLISECOND)
-            self.deepest = max(self.deepest, batch.waiting)
-            told += batch.taken
-            if told >= _ASKED_AFTER:
-                if self.count(told * times):
-                    return
-                told = 0
-        self.count(told * times)
-
     def _result(self, tally: Tally, random: bool, rate: Fraction) -> ServiceResult:
-        tolerated = self.service.late_share
-        tolerated = model.LATE_SHARE if tolerated is None else tolerated
+        tolerated, verdict, interval = Fraction(0), Verdict.MET, tally.interval()
         if random:
-            verdict, interval = tally.verdict(tolerated), tally.interval()
+            tolerated = self.service.late_share or model.LATE_SHARE
+            verdict = tally.verdict(tolerated)
         else:
-            tolerated, millionths = Fraction(0), tally.late_share * 10**6
             verdict = Verdict.VIOLATED if tally.late else Verdict.MET
+            millionths = tally.late_share * 10**6
             ends = math.floor(millionths), math.ceil(millionths)
             interval = Interval(*(Fraction(each, 10**6) for each in ends))
         if verdict is Verdict.MET and self.rate and tally.requests < self.wanted:
@@ -247,13 +237,12 @@ class _Run:
             cause += " (headroom, --rate-margin)"
         return ServiceResult(
             name=self.service.name, rate_rps=rate, limit_ns=tally.limit_ns, tolerated=tolerated,
-            instances=self.instances, **counted(tally, self.lasted_ns), interval=interval,
-            load=None if self.load is None else short(*self.load.as_integer_ratio()),
-            utilisation=short(self.busy_ns, self.instances * self.lasted_ns),
-            mean_batch_size=short(self.taken, self.batches),
-            deepest_queue=self.deepest, verdict=verdict,
-            overloaded=verdict is Verdict.VIOLATED and tally.overloaded(tolerated),
-            cause=cause,
+            instances=self.instances, interval=interval, verdict=verdict,
+            overloaded=verdict is Verdict.VIOLATED and tally.overloaded(tolerated), cause=cause,
+            **counted(
+                tally, self.load, self.lasted_ns, self.busy_ns, self.instances, self.taken,
+                self.batches, self.deepest,
+            ),
         )  # fmt: skip
 
 

@@ -32,14 +32,13 @@ def result_of(
     tally, state = found.tally, found.state
     verdict = tally.verdict(service.late_share)
     open_ended = verdict in (Verdict.VIOLATED, Verdict.NO_LIMIT)
-    processes = sum(station.processes for station in script.stations)
+    work = (
+        int(state.busy.sum()), sum(station.processes for station in script.stations),
+        int(state.taken.sum()), int(state.batches.sum()), int(state.deepest.max(initial=0)),
+    )  # fmt: skip
     return ServiceResult(
-        **_asked(service), **counted(tally, found.lasted_ns), retried=found.retried,
-        interval=tally.interval(),
-        load=None if service.load is None else short(*service.load.as_integer_ratio()),
-        utilisation=short(int(state.busy.sum()), processes * found.lasted_ns),
-        mean_batch_size=short(int(state.taken.sum()), int(state.batches.sum())),
-        deepest_queue=int(state.deepest.max(initial=0)), verdict=verdict,
+        **_asked(service), **counted(tally, service.load, found.lasted_ns, *work),
+        retried=found.retried, interval=tally.interval(), verdict=verdict,
         overloaded=open_ended and tally.overloaded(service.late_share),
         cause=_cause(service, script, routing, found, verdict),
         recoveries=tuple(_recoveries(service, script, found)),
@@ -60,19 +59,23 @@ def _asked(service: ModelledService) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def counted(tally: Tally, lasted_ns: int) -> dict[str, Any]:
-    """Return the counts and latencies of a tally as a service's record has them."""
+def counted(
+    tally: Tally, load: Fraction | None, lasted_ns: int, busy_ns: int, processes: int, taken: int,
+    batches: int, deepest: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what was counted as a service's record has it."""
     quantiles = {f"p{n}_ns": tally.quantile(Fraction(n, 100)) for n in (50, 90, 99)}
     return {
         "seconds": Fraction(lasted_ns, SECOND), "requests": tally.requests, "late": tally.late,
         "lost": tally.lost, "mean_ns": tally.total_ns // (tally.requests - tally.lost or 1),
-        **quantiles, "max_ns": tally.largest,
+        **quantiles, "max_ns": tally.largest, "load": None if load is None else _short(load),
+        "utilisation": _short(Fraction(busy_ns, processes * lasted_ns or 1)),
+        "mean_batch_size": _short(Fraction(taken, batches or 1)), "deepest_queue": deepest,
     }  # fmt: skip
 
 
-def short(part: int, whole: int) -> Fraction:
-    """Return a ratio to six places."""
-    return Fraction(round(Fraction(part, whole or 1) * 10**6), 10**6)
+def _short(ratio: Fraction) -> Fraction:
+    return Fraction(round(ratio * 10**6), 10**6)
 
 
 def _cause(
