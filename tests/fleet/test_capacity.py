@@ -269,9 +269,14 @@ def test_an_edited_plan_is_refused(path: str, value: Any, message: str) -> None:
 def test_times_in_integers_are_the_exact_ones_rounded_up(
     drawn: dict[int, Fraction], unit: int
 ) -> None:
-    times = FillTimes(dict(zip(sorted(drawn), sorted(drawn.values()), strict=True)))
-    exactly = [math.ceil(times.at(n) * unit) for n in range(1, max(drawn) + 1)]
-    assert times.rounded_up(unit) == exactly
+    known = dict(zip(sorted(drawn), sorted(drawn.values()), strict=True))
+    exactly = []
+    for n in range(1, max(drawn) + 1):
+        low = max((each for each in known if each <= n), default=min(known))
+        high = min(each for each in known if each >= n)
+        steps = Fraction(max(n - low, 0), max(high - low, 1))
+        exactly.append(math.ceil((known[low] + (known[high] - known[low]) * steps) * unit))
+    assert FillTimes(known).rounded_up(unit) == exactly
 
 
 COUNTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -156,9 +156,8 @@ class FillTimes:
 
     Examples
     --------
-    >>> times = FillTimes({2: Fraction(4), 8: Fraction(10)})
-    >>> [str(times.at(n)) for n in (1, 2, 5, 8)]
-    ['4', '4', '7', '10']
+    >>> FillTimes({2: Fraction(4), 8: Fraction(10)}).rounded_up(1)
+    [4, 4, 5, 6, 7, 8, 9, 10]
     """
 
     #: Ascending numbers, and times that never fall; the last is the full batch.
@@ -175,18 +174,11 @@ class FillTimes:
     def __str__(self) -> str:
         return ", ".join(f"{n}: {shown(time)} ms" for n, time in self.times_ms.items()) or "none"
 
-    def at(self, n: int) -> Fraction:
-        """Return T(n): linear between two numbers, constant below the smallest."""
-        known = list(self.times_ms)
-        above = min(bisect_left(known, n), len(known) - 1)
-        if not above or known[above] <= n:
-            return self.times_ms[known[above]]
-        low, high = known[above - 1], known[above]
-        start, end = self.times_ms[low], self.times_ms[high]
-        return start + (end - start) * (n - low) / (high - low)
-
     def rounded_up(self, unit: int) -> list[int]:
-        """Return T(1), T(2), ... in units of 1/`unit` ms, each rounded up."""
+        """Return T(1), T(2), ... in units of 1/`unit` ms, each rounded up.
+
+        T is linear between two numbers, and constant below the smallest.
+        """
         (low, start), *rest = self.times_ms.items()
         found = [math.ceil(start * unit)] * low
         for high, end in rest:  # in integers: a batch may hold a million requests

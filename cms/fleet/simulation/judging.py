@@ -32,6 +32,12 @@ def result_of(
     tally, state = found.tally, found.state
     verdict = tally.verdict(service.late_share)
     open_ended = verdict in (Verdict.VIOLATED, Verdict.NO_LIMIT)
+    timeline = None
+    if script.marks:
+        requests, late, seconds, rests = map(tuple, tally.cells.tolist())
+        parts = zip(seconds, rests, requests, strict=True)
+        means = ((whole * SECOND + rest) // (n or 1) for whole, rest, n in parts)
+        timeline = Timeline(tally.cell_ns, requests, late, tuple(means))
     work = (
         int(state.busy.sum()), sum(station.processes for station in script.stations),
         int(state.taken.sum()), int(state.batches.sum()), int(state.deepest.max(initial=0)),
@@ -42,7 +48,7 @@ def result_of(
         overloaded=open_ended and tally.overloaded(service.late_share),
         cause=_cause(service, script, routing, found, verdict),
         recoveries=tuple(_recoveries(service, script, found)),
-        timeline=_timeline_of(tally) if script.marks else None,
+        timeline=timeline,
     )  # fmt: skip
 
 
@@ -107,13 +113,6 @@ def _cause(
             "supply"
         )
     return ""
-
-
-def _timeline_of(tally: Tally) -> Timeline:
-    requests, late, seconds, rests = map(tuple, tally.cells.tolist())
-    parts = zip(seconds, rests, requests, strict=True)
-    means = ((whole * SECOND + rest) // (n or 1) for whole, rest, n in parts)
-    return Timeline(tally.cell_ns, requests, late, tuple(means))
 
 
 def works_off(most: Fraction) -> str:

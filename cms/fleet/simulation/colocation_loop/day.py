@@ -254,7 +254,8 @@ def replayed(gpu: int, activity: Ints, slowdown: Ints, seed: int) -> SampledGpu:
     beside, alone = (
         latencies(arrivals, factors) for factors in (slowdown.tolist(), [MILLION] * len(slowdown))
     )
-    return SampledGpu(gpu, len(beside), _p99(beside), _p99(alone))
+    p99s = (Fraction(_high(np.array(each), 99) or 0, MILLION) for each in (beside, alone))
+    return SampledGpu(gpu, len(beside), *p99s)
 
 
 def latencies(arrivals: list[int], factors: list[int]) -> list[int]:
@@ -277,12 +278,6 @@ def latencies(arrivals: list[int], factors: list[int]) -> list[int]:
         end = start + -(-BATCH_NS[taken - 1] * factor // MILLION)
         found += [end - arrival for arrival in arrivals[first : first + taken]]
     return found
-
-
-def _p99(latencies: list[int]) -> Fraction:
-    if not latencies:
-        return Fraction(0)
-    return Fraction(sorted(latencies)[-(-99 * len(latencies) // 100) - 1], MILLION)
 
 
 def _build_policy(**told: Any) -> PlayedPolicy:

@@ -211,7 +211,13 @@ def _match(run: _Run, tick: int) -> None:
     scene, fleet, terms = run.scene, run.scene.fleet, run.scene.terms
     active = scene.quantile(tick + terms.interval if run.policy.foresees else tick)
     share = scene.shares[active]
-    weights = _weights(run, active, share)
+    truth, profile = scene.truth, fleet.profile
+    if run.policy.halves:
+        weights = np.where((truth.runs & fleet.fits)[profile], _HALF, -1)
+    else:
+        beliefs = scene.knowledge if run.policy.foresees else scene.beliefs
+        seen = share[:, None] >= run.refused[profile]
+        weights = np.where(truth.runs[profile] & ~seen, beliefs.rows(profile, active), -1)
     running, backlog = run.running, run.backlog
     is_open = np.ones(fleet.gpus, dtype=np.bool_) if run.monitors is None else run.monitors.admits
     shared = running != NOBODY
@@ -267,16 +273,6 @@ def _match_aged(
     counts = np.bincount(kind, minlength=len(classes))
     found, stays = find(classes, worth, running, moved, counts)
     return np.where(found == NOBODY, NOBODY, of[np.maximum(found, 0)]), stays
-
-
-def _weights(run: _Run, active: Ints, share: Ints) -> Ints:
-    """Return the weight of each workload on each GPU, as far as the policy knows."""
-    scene, profile = run.scene, run.scene.fleet.profile
-    if run.policy.halves:
-        return np.where((scene.truth.runs & scene.fleet.fits)[profile], _HALF, -1)
-    beliefs = scene.knowledge if run.policy.foresees else scene.beliefs
-    seen = share[:, None] >= run.refused[profile]
-    return np.where(scene.truth.runs[profile] & ~seen, beliefs.rows(profile, active), -1)
 
 
 def _start(run: _Run, tick: int, places: Ints, work: Ints, stays: Bools, share: Ints) -> None:
