@@ -216,10 +216,7 @@ class Gpu(Viewed):
     def _beside(
         self, chosen: tuple[Profile, ...], around: Iterable[tuple[str, int]]
     ) -> tuple[Table, Placed]:
-        """Return what a layout leaves for some profiles, a GPU again, and its instances by start.
-
-        Profiles that no longer fit have no starts.
-        """
+        """Return what a layout leaves of the GPU for some profiles, and its instances by start."""
         there = self._placed(around)
         if why := self._fault(there):
             raise InvalidOption(f"no layout of {self.key}: {why}")
@@ -298,12 +295,7 @@ def find_layout_fault(gpu: str, table: Table, placed: Placed) -> str:
 
 
 def _reason(gpu: str, wanted: Mapping[Profile, int], table: Table, there: Placed) -> str:
-    """Say why instances, at least one of each profile, cannot be placed beside `there`.
-
-    `table` is what the other instances leave of the GPU. The answer is every sum that is exceeded;
-    where none is, the smallest part of the multiset for which no starts work, with the starts its
-    profiles have.
-    """
+    """Name every sum that is exceeded, else the smallest part of `wanted` with no starts."""
     own = Counter(profile for profile, _ in there)
     reasons = [
         f"{_counted({profile: count})}: at most {profile.max} on one {gpu}"

@@ -35,12 +35,5 @@ __all__ += ["LoadCurve", "read_load_curves", "FillTimes", "sustainable_load", "R
 __all__ += ["queueing_rule", "build_problem", "ServingProblem", "SharedServing", "TimeSharing"]
 __all__ += ["Headroom", "Interference", "Pair", "read_interference", "NeighbourServing"]
 __all__ += ["neighbour_faults", "Scenario", "Plan", "ServicePlan", "Use", "PlanGroup", "Instances"]
-__all__ += [
-    "AvailableGpus",
-    "HeldInstance",
-    "Served",
-    "read_plan",
-    "write_plan",
-    "plan_from_json",
-    "plan_to_json",
-]
+__all__ += ["AvailableGpus", "HeldInstance", "Served", "read_plan", "write_plan"]
+__all__ += ["plan_from_json", "plan_to_json"]

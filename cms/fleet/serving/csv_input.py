@@ -119,7 +119,7 @@ def read_operating_points(
             if cell not in memory:
                 memory[cell] = read(row[name])
             values.append(memory[cell])
-        point = OperatingPoint(*values, row.extra, _origin(row))
+        point = OperatingPoint(*values, extra=row.extra, origin=_origin(row))
         return key_of(point), point
 
     def said(_: PointKey, point: OperatingPoint) -> str:

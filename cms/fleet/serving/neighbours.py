@@ -215,12 +215,9 @@ class _Qualified(NamedTuple):
 def _qualify(
     solo: SharedServing, table: Interference, classes: int
 ) -> tuple[list[_Qualified], dict[tuple[str, str, int], int]]:
-    """Return the shares with all pairs of classes that have a kind, and the class of each kind.
-
-    InvalidProblem if a pair that could stand side by side was not measured.
-    """
+    """Return the shares with all pairs of classes that have a kind, and the class of each kind."""
     names, missing = solo.problem.job_names, list[Pair]()
-    found, ranks = list[_Qualified](), {}
+    found, ranks = list[_Qualified](), dict[tuple[str, str, int], int]()
     for one in solo.gpus:
         shapes = [each for each in solo.problem.configurations if each.machine == one.key]
         pairs = [pair for shape in shapes if (pair := find_pair(shape)) is not None]

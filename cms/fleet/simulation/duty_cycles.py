@@ -180,11 +180,9 @@ class _Run:
         alike: int,
         draws: np.random.Generator | None,
     ) -> None:
-        """Replay requests at instances that are alike, until the run ends.
-
-        A Poisson stream is in nanoseconds, to which lengths are rounded up; evenly spaced requests
-        are exact, in parts of a millisecond.
-        """
+        """Replay requests at instances that are alike, until the run ends."""
+        # A Poisson stream is in nanoseconds, to which lengths are rounded up; evenly spaced
+        # requests are exact, in parts of a millisecond.
         gap, parts, unit = 1000 / slot.rate, (slot.cycle, slot.length, slot.offset), MILLISECOND
         if draws is None:
             unit = math.lcm(*(part.denominator for part in (*parts, gap, limit)))

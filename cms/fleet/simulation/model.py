@@ -180,11 +180,8 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
 def _not_replayed(
     rule: QueueingRule, service: Service, point: OperatingPoint, times: FillTimes
 ) -> str:
-    """Say why a replay by batches is of another instance than the one that was promised for.
-
-    A curve tells what an instance sustained, whatever goes on in it; only one that was simulated by
-    these very batches is about them.
-    """
+    """Say why a replay by batches is of another instance than the one that was promised for."""
+    # A curve tells what an instance sustained, whatever goes on in it.
     found = evidence_of(rule, service, point)
     curve = None if found is None else found.curve
     if curve is None or curve.batches_sha256 == times.digest(point.processes):
