@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -269,14 +270,12 @@ def test_an_edited_plan_is_refused(path: str, value: Any, message: str) -> None:
 def test_times_in_integers_are_the_exact_ones_rounded_up(
     drawn: dict[int, Fraction], unit: int
 ) -> None:
-    known = dict(zip(sorted(drawn), sorted(drawn.values()), strict=True))
-    exactly = []
-    for n in range(1, max(drawn) + 1):
-        low = max((each for each in known if each <= n), default=min(known))
-        high = min(each for each in known if each >= n)
-        steps = Fraction(max(n - low, 0), max(high - low, 1))
-        exactly.append(math.ceil((known[low] + (known[high] - known[low]) * steps) * unit))
-    assert FillTimes(known).rounded_up(unit) == exactly
+    numbers, times = sorted(drawn), sorted(drawn.values())
+    exactly = [times[0]] * numbers[0]
+    for (low, start), (high, end) in pairwise(zip(numbers, times, strict=True)):
+        exactly += [start + (end - start) * Fraction(n + 1, high - low) for n in range(high - low)]
+    found = FillTimes(dict(zip(numbers, times, strict=True))).rounded_up(unit)
+    assert found == [math.ceil(time * unit) for time in exactly]
 
 
 COUNTS = {

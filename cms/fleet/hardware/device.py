@@ -133,7 +133,7 @@ class Gpu(Viewed):
 
     def is_layout(self, layout: Iterable[tuple[str, int]]) -> bool:
         """Whether these instances can be on one GPU at once, in any order; none at all can."""
-        return not self._fault(self._placed(layout))
+        return not find_layout_fault(self.key, self._table(()), self._placed(layout))
 
     def maximal_layouts_around(
         self, layout: Iterable[tuple[str, int]], profiles: Iterable[str] | None = None
@@ -218,7 +218,7 @@ class Gpu(Viewed):
     ) -> tuple[Table, Placed]:
         """Return what a layout leaves of the GPU for some profiles, and its instances by start."""
         there = self._placed(around)
-        if why := self._fault(there):
+        if why := find_layout_fault(self.key, self._table(()), there):
             raise InvalidOption(f"no layout of {self.key}: {why}")
         # what is beyond the last slice is taken too
         occupied = (-1 << self.memory_slices) + sum(_slices(*place) for place in there)
@@ -240,9 +240,6 @@ class Gpu(Viewed):
             (self.profile(name), whole(start, f"start of {name!r}", error=InvalidOption))
             for name, start in layout
         ]
-
-    def _fault(self, placed: Placed) -> str:
-        return find_layout_fault(self.key, self._table(()), placed)
 
     def _chosen(self, profiles: Iterable[str] | None) -> tuple[Profile, ...]:
         """Return profiles by name: more memory first, then more compute, then as in the file."""

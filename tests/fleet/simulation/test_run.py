@@ -216,16 +216,13 @@ def test_progress_is_told_and_a_run_that_is_ended_returns_what_it_has() -> None:
 
 
 def test_a_simulation_is_read_as_it_was_written(tmp_path: Path) -> None:
-    for found in (_EVENTFUL, simulate([service(instance())], requests=9)):
+    for found in (eventful(), simulate([service(instance())], requests=9)):
         write_simulation(found, tmp_path / "sim.json")
         assert read_simulation(tmp_path / "sim.json") == found
         assert (tmp_path / "sim.json").read_text() == text_of(found)
         require_valid("simulation", simulation_to_json(found))
     with pytest.raises(FileError, match="cms-simulation"):
         simulation_from_json({"format": "cms-plan", "schema": 2})
-
-
-_EVENTFUL = eventful()
 
 
 FOUND = simulate([service(instance(batch=4), rate=200)], requests=600)
