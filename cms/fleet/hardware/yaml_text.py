@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ...errors import FileError
@@ -12,10 +13,10 @@ from ...files.parsed import Parsed
 from ...files.source import Source
 
 if TYPE_CHECKING:
-    from ruamel.yaml.nodes import MappingNode
     from ruamel.yaml.nodes import Node as YamlNode
 
 _TAG = "tag:yaml.org,2002:"
+_MERGE = _TAG + "merge"
 #: Levels of values in each other, and characters: of a device in YAML, which has 5 and less than
 #: 10,000, and of a stream of documents, after which an alias is refused. The parser
 #: takes 20 microseconds a character, and time that grows with the square of the depth.
@@ -92,7 +93,6 @@ class _Reader:
         self._length = 0
         self._seen: set[int] = set()
         self._within: set[int] = set()
-        self._pairs: dict[int, list[tuple[YamlNode, YamlNode]]] = {}
 
     def read(self, node: YamlNode, path: tuple[str | int, ...], key_at: int | None = None) -> Any:
         from ruamel.yaml.nodes import MappingNode, SequenceNode
@@ -103,12 +103,20 @@ class _Reader:
             raise self._error(f"a value {what} by an alias (*name)", node)
         self._seen.add(id(node))
         self._within.add(id(node))
-        self.places[path] = node.start_mark.index, key_at
         self._length += 2
         value: Any
         if isinstance(node, MappingNode):
-            value = {}
-            for key, entry in self._entries(node):
+            value, merged = {}, dict[str, Any]()
+            brought = [each for key, each in node.value if key.tag == _MERGE]
+            lists = (each.value if isinstance(each, SequenceNode) else [each] for each in brought)
+            for one in reversed([*chain.from_iterable(lists)]):  # the first before the others
+                if not isinstance(one, MappingNode):
+                    expected = "an alias of a mapping, or a list of them"
+                    raise self._error("a merge key (<<) brings no keys", one, expected=expected)
+                merged |= self.read(one, path)
+            for key, entry in node.value:
+                if key.tag == _MERGE:
+                    continue
                 if not isinstance(key.value, str):
                     expected = 'a key such as "starts"'
                     raise self._error("a key is no plain text", key, expected=expected)
@@ -117,37 +125,17 @@ class _Reader:
                     raise twice(self._source, name, at)
                 self._length += len(name)
                 value[name] = self.read(entry, (*path, name), at)
+            value = merged | value
         elif isinstance(node, SequenceNode):
             value = [self.read(each, (*path, at)) for at, each in enumerate(node.value)]
         else:
             value = self._scalar(node)
+        self.places[path] = node.start_mark.index, key_at
         self._within.remove(id(node))
         return value
 
     def _error(self, what: str, node: YamlNode, **told: Any) -> FileError:
         return self._source.error(what, node.start_mark.index, **told)
-
-    def _entries(self, node: MappingNode) -> list[tuple[YamlNode, YamlNode]]:
-        """Return a mapping's keys and values, with those that merge keys (``<<``) bring."""
-        from ruamel.yaml.nodes import MappingNode, SequenceNode
-
-        if id(node) in self._pairs:
-            return self._pairs[id(node)]
-        own = [pair for pair in node.value if pair[0].tag != _TAG + "merge"]
-        names = {str(key.value) for key, _ in own}
-        for merge, brings in node.value:
-            if merge.tag != _TAG + "merge":
-                continue
-            for one in brings.value if isinstance(brings, SequenceNode) else [brings]:
-                if not isinstance(one, MappingNode):
-                    expected = "an alias of a mapping, or a list of them"
-                    raise self._error("a merge key (<<) brings no keys", one, expected=expected)
-                for key, value in self._entries(one):
-                    if str(key.value) not in names:
-                        names.add(str(key.value))
-                        own.append((key, value))
-        self._pairs[id(node)] = own
-        return own
 
     def _scalar(self, node: YamlNode) -> Any:
         text, kind = _joined(str(node.value)), str(node.tag).removeprefix(_TAG)
