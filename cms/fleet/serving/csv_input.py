@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from ...errors import InvalidProblem
 from ...files.numerals import number_in
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
@@ -57,35 +56,20 @@ def read_services(path: StrPath, called: Mapping[str, str] | None = None) -> tup
     """
     table = read_table(path, SERVICE_COLUMNS, _OPTIONAL, HEEDED, called or {})
     refuse_unknown_columns(table, (*_OPTIONAL, *HEEDED), "all")
-    lines: dict[str, int] = {}
-    services = []
-    for row in table:
-        name = row["service"].word()
-        if name in lines:
-            raise row["service"].error(
-                f'service "{name}" is there twice, first on line {lines[name]}',
-                expected="one row a service",
-                fix="give the second one a name of its own, or remove it",
-            )
-        lines[name] = row.line
-        services.append(_service(row, name))
-    return tuple(services)
 
+    def make(row: TableRow) -> tuple[str, Service]:
+        allowed = row.value(
+            _ALLOWED, lambda cell: [name for name in _SEPARATORS.split(cell.text) if name], None
+        )
+        late_share = row.value("late_share", _share, None)
+        queue = row.value("queue", lambda cell: cell.text or None, None)
+        rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _ABOVE_0, None)
+        name, model = row["service"].word(), row["model"].word()
+        return name, Service(
+            name, model, rate, limit, allowed, row.extra, _origin(row), late_share, queue
+        )
 
-def _service(row: TableRow, name: str) -> Service:
-    allowed = row.value(
-        _ALLOWED, lambda cell: [name for name in _SEPARATORS.split(cell.text) if name], None
-    )
-    late_share = row.value("late_share", _share, None)
-    queue = row.value("queue", lambda cell: cell.text or None, None)
-    rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _ABOVE_0, None)
-    try:
-        return Service(
-            name, row["model"].word(), rate, limit, allowed, row.extra, _origin(row), late_share,
-            queue,
-        )  # fmt: skip
-    except InvalidProblem as fault:
-        raise row.error(str(fault)) from None
+    return tuple(read_keyed(table, make, "service", "service {!r}".format).values())
 
 
 def read_operating_points(

@@ -207,11 +207,8 @@ def fills_of(
             measured.setdefault(kind, {})[point.batch] = point.batch_ms
     found = {}
     for key, point in keys.items():
-        times: dict[int, Fraction] = {}
-        longest = Fraction(0)
-        for batch, time in sorted(measured.get(key[:4], {}).items()):
-            if batch < point.batch:
-                longest = max(longest, min(time, point.batch_ms))
-                times[batch] = longest
+        known = sorted(measured.get(key[:4], {}).items())
+        smaller = {batch: min(time, point.batch_ms) for batch, time in known if batch < point.batch}
+        times = dict(zip(smaller, accumulate(smaller.values(), max), strict=True))
         found[key] = FillTimes({**times, point.batch: point.batch_ms})
     return found
