@@ -164,28 +164,28 @@ class Gpu(Viewed):
         first of `layouts_of`, whatever the order of the counts. InvalidOption if a profile is
         unknown, a count is not a whole number >= 0 or `around` is no layout.
         """
-        wanted, (table, _) = self._asked(counts, around)
-        if not wanted:
+        chosen, wanted, (table, _) = self._asked(counts, around)
+        if not chosen:
             return ()
-        places = enumeration.first_layouts(table).get(tuple(wanted.values()))
-        return None if places is None else _layout(wanted, places)
+        places = enumeration.first_layouts(table).get(wanted)
+        return None if places is None else _layout(chosen, places)
 
     def layouts_of(
         self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
     ) -> tuple[Layout, ...]:
         """Return every choice of starts for exactly these instances; `place` takes the first."""
-        wanted, (table, _) = self._asked(counts, around)
-        if not wanted:
+        chosen, wanted, (table, _) = self._asked(counts, around)
+        if not chosen:
             return ((),)
-        found = enumeration.layouts_of(table, tuple(wanted.values()))
-        return tuple(_layout(wanted, places) for places in found)
+        found = enumeration.layouts_of(table, wanted)
+        return tuple(_layout(chosen, places) for places in found)
 
     def why_not(self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()) -> str:
         """Say in words why these instances cannot be placed, beside a layout; empty if they can."""
-        wanted, (table, there) = self._asked(counts, around)
-        if not wanted or tuple(wanted.values()) in enumeration.first_layouts(table):
+        chosen, wanted, (table, there) = self._asked(counts, around)
+        if not chosen or wanted in enumeration.first_layouts(table):
             return ""
-        return _reason(self.key, wanted, table, there)
+        return _reason(self.key, dict(zip(chosen, wanted, strict=True)), table, there)
 
     def _layouts(
         self, find: Callable[[Table], Iterable[enumeration.Node]], profiles: Iterable[str] | None
@@ -204,14 +204,15 @@ class Gpu(Viewed):
 
     def _asked(
         self, counts: Mapping[str, int], around: Iterable[tuple[str, int]]
-    ) -> tuple[dict[Profile, int], tuple[Table, Placed]]:
-        """Return how many of which profiles are wanted, and what `around` leaves for them."""
-        wanted = Counter[str]()
+    ) -> tuple[tuple[Profile, ...], Counts, tuple[Table, Placed]]:
+        """Return which profiles are wanted, how many, and what `around` leaves for them."""
+        wanted: dict[str, int] = {}
         for name, count in counts.items():
             number = whole(count, f"count of {name!r}", least=0, error=InvalidOption)
-            wanted[self.profile(name).name] += number
+            own = self.profile(name).name
+            wanted[own] = wanted.get(own, 0) + number
         chosen = self._chosen(name for name, count in wanted.items() if count)
-        return {profile: wanted[profile.name] for profile in chosen}, self._beside(chosen, around)
+        return chosen, tuple(wanted[one.name] for one in chosen), self._beside(chosen, around)
 
     def _beside(
         self, chosen: tuple[Profile, ...], around: Iterable[tuple[str, int]]
@@ -221,17 +222,20 @@ class Gpu(Viewed):
         if why := find_layout_fault(self.key, self._table(()), there):
             raise InvalidOption(f"no layout of {self.key}: {why}")
         # what is beyond the last slice is taken too
-        occupied = (-1 << self.memory_slices) + sum(_slices(*place) for place in there)
+        occupied = -1 << self.memory_slices
+        for profile, start in there:
+            occupied |= ((1 << profile.memory) - 1) << start
         compute = self.compute_slices - sum(profile.compute for profile, _ in there)
         media = any(profile.has_media_engines for profile, _ in there)
-        table, held = self._table(chosen), Counter(profile for profile, _ in there)
+        table, held = self._table(chosen), [profile.name for profile, _ in there]
         shapes = []
         for profile, shape in zip(chosen, table.shapes, strict=True):
-            most, starts = shape.max - held[profile], list[int]()
+            most, starts = shape.max - held.count(profile.name), tuple[int, ...]()
             if most > 0 and shape.compute <= compute and not (shape.media and media):
-                starts = [at for at in shape.starts if not occupied & _slices(profile, at)]
+                own = (1 << shape.memory) - 1
+                starts = tuple(at for at in shape.starts if not occupied & own << at)
             # A maximum that no longer binds is forgotten: more layouts leave the same table.
-            shapes.append(shape._replace(starts=tuple(starts), max=min(most, len(starts))))
+            shapes.append(shape._replace(starts=starts, max=min(most, len(starts))))
         left = table._replace(shapes=tuple(shapes), compute_slices=compute)
         return left, sorted(there, key=itemgetter(1))
 
@@ -260,11 +264,6 @@ class Gpu(Viewed):
 def _layout(chosen: Iterable[Profile], places: Places) -> Layout:
     names = [profile.name for profile in chosen]
     return tuple(Placement(names[i], start) for i, start in places)
-
-
-def _slices(profile: Profile, start: int) -> int:
-    """The memory slices of an instance as bits."""
-    return ((1 << profile.memory) - 1) << start
 
 
 def find_layout_fault(gpu: str, table: Table, placed: Placed) -> str:

@@ -97,13 +97,13 @@ def read_operating_points(
     memory: dict[tuple[str, str], Any] = {}
 
     def make(row: TableRow) -> tuple[PointKey, OperatingPoint]:
-        values = []
+        values: dict[str, Any] = {}
         for name, read in _READERS.items():
             cell = name, row.texts[row.table.index[name]]
             if cell not in memory:
                 memory[cell] = read(row[name])
-            values.append(memory[cell])
-        point = OperatingPoint(*values, extra=row.extra, origin=_origin(row))
+            values[name] = memory[cell]
+        point = OperatingPoint(**values, extra=row.extra, origin=_origin(row))
         return key_of(point), point
 
     def said(_: PointKey, point: OperatingPoint) -> str:
