@@ -28,7 +28,7 @@ from cms.fleet.serving import (
     read_interference,
     read_utilisations,
 )
-from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Batch, Slowdowns, Utilisation
+from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Batch, Utilisation
 from cms.fleet.serving.neighbours import classes_in, plain_block, rank_kinds
 from tests.fleet.plans import A100, colocate
 from tests.references.interference import lengths_in, optimum, toy
@@ -118,10 +118,10 @@ def test_batches_that_keep_no_limit_count_where_kinds_are_ordered() -> None:
     """They were measured, and say how much a kind slows others: images come out tighter."""
     slow = {(4, 4): "1.1", (4, 8): "1.2", (16, 4): "1.9", (16, 8): "1.1"}
     factors = {
-        ("m", "mps:50", own, "m", other): Fraction(factor) for (own, other), factor in slow.items()
+        Pair("m", A100, "mps:50", own, "m", other): factor for (own, other), factor in slow.items()
     }
     for classes, four in ((2, 2), (1, 1)):
-        found = rank_kinds(Slowdowns(A100, factors), [("m", 4), ("m", 8)], classes)
+        found = rank_kinds(Interference(factors), [("m", 4), ("m", 8)], classes)
         assert found == {("m", 8): 1, ("m", 4): four}
 
 

@@ -40,30 +40,6 @@ class Pair(NamedTuple):
 INTERFERENCE_COLUMNS = (*Pair._fields, "slowdown")
 
 
-class Slowdowns(NamedTuple):
-    """What a table says of one GPU, by its key.
-
-    `factors`: ``{(model, profile, batch, beside_model, beside_batch): factor}``, none below 1.
-    """
-
-    gpu: str
-    factors: dict[tuple[str, str, int, str, int], Fraction]
-
-    def factor(
-        self, model: str, profile: str, batch: int, beside_model: str, beside_batch: int
-    ) -> Fraction:
-        """Return by which factor a batch takes longer; InvalidProblem without such a pair."""
-        key = model, profile, batch, beside_model, beside_batch
-        found = self.factors.get(key)
-        if found is None:
-            pair = Pair(model, self.gpu, profile, batch, beside_model, beside_batch)
-            raise InvalidProblem(
-                f"the table of interference has no slowdown of {pair}; measure this pair, or leave "
-                "one of the two operating points out"
-            )
-        return found
-
-
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Interference:
     """Slowdowns of pairs of batches on the two shares of a GPU; refuses a pair that cannot be.
@@ -74,8 +50,8 @@ class Interference:
     Examples
     --------
     >>> from cms.fleet import get_gpu
-    >>> table = Interference({Pair("bert", "a100-80gb", "mps:60", 8, "vgg", 4): "1.25"})
-    >>> table.on(get_gpu("a100-80gb")).factor("bert", "mps:60", 8, "vgg", 4)
+    >>> pair = Pair("bert", "a100-80gb", "mps:60", 8, "vgg", 4)
+    >>> Interference({pair: "1.25"}).on(get_gpu("a100-80gb")).factor(pair)
     Fraction(5, 4)
     """
 
@@ -94,21 +70,31 @@ class Interference:
             found[pair] = factor
         object.__setattr__(self, "pairs", FrozenMap(found))
 
-    def on(self, gpu: Gpu) -> Slowdowns:
-        """Return what was measured on one GPU; InvalidProblem if a pair has two of its names."""
-        found: dict[tuple[str, str, int, str, int], Fraction] = {}
+    def on(self, gpu: Gpu) -> Interference:
+        """Return what was measured on one GPU, under its key, and no factor below 1.
+
+        InvalidProblem if a pair has two of its names.
+        """
+        found: dict[Pair, Fraction] = {}
         devices = dict.fromkeys(pair.device for pair in self.pairs)
         own = {device for device in devices if is_called(gpu, device)}
-        for pair, factor in self.pairs.items():
-            if pair.device not in own:
+        for given, factor in self.pairs.items():
+            if given.device not in own:
                 continue
-            key = pair.model, pair.profile, pair.batch, pair.beside_model, pair.beside_batch
-            if key in found:
-                raise InvalidProblem(
-                    f"the slowdown of {pair} is there twice, under two names of {gpu.key}; keep one"
-                )
-            found[key] = max(factor, Fraction(1))
-        return Slowdowns(gpu.key, found)
+            if (pair := given._replace(device=gpu.key)) in found:
+                said = f"is there twice, under two names of {gpu.key}; keep one"
+                raise InvalidProblem(f"the slowdown of {given} {said}")
+            found[pair] = max(factor, Fraction(1))
+        return Interference(found)
+
+    def factor(self, pair: Pair) -> Fraction:
+        """Return by which factor a batch takes longer; InvalidProblem if it was not measured."""
+        if pair not in self.pairs:
+            raise InvalidProblem(
+                f"the table of interference has no slowdown of {pair}; measure this pair, or leave "
+                "one of the two operating points out"
+            )
+        return max(self.pairs[pair], Fraction(1))
 
     def __len__(self) -> int:
         return len(self.pairs)

@@ -33,7 +33,7 @@ from ...time_sharing.model import BatchPoint, TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown, whole
-from .interference import Interference, Pair, Slowdowns
+from .interference import Interference, Pair
 from .measurements import InstanceKind
 from .operating_point import mps_share
 from .time_sharing import SharedServing, amount_of
@@ -79,16 +79,16 @@ def admitted(
             yield point, kind_of(serving, service, block, point.amount)
 
 
-def rank_kinds(slowdowns: Slowdowns, kinds: Iterable[Kind], classes: int) -> dict[Kind, int]:
+def rank_kinds(table: Interference, kinds: Iterable[Kind], classes: int) -> dict[Kind, int]:
     """Return the class of each kind on one GPU, from 1: those that slow others more are higher.
 
     What counts is the mean over all pairs that were measured. The order decides how close the two
     images are, never whether they hold. Each class has as many kinds as the next, or one more.
     """
     caused: dict[Kind, list[Fraction]] = {kind: [] for kind in kinds}
-    for (_, _, _, model, batch), factor in slowdowns.factors.items():
-        if (model, batch) in caused:
-            caused[model, batch].append(factor)
+    for pair, factor in table.pairs.items():
+        if (kind := (pair.beside_model, pair.beside_batch)) in caused:
+            caused[kind].append(factor)
 
     def mean(kind: Kind) -> Fraction:
         factors = caused[kind] or [Fraction(1)]
@@ -173,21 +173,21 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     )  # fmt: skip
 
 
-def _measured_there(solo: SharedServing, slowdowns: Iterable[Slowdowns]) -> Interference:
+def _measured_there(solo: SharedServing, tables: Iterable[Interference]) -> Interference:
     """Keep the pairs of batches that the problem has points of, as they count."""
     there = {
-        (key, point.model, profile, point.batch)
+        (point.model, key, profile, point.batch)
         for (_, block), points in solo.points.items()
         for key, profile in [solo.instance_of(block)]
         for point in points
     }
-    kinds = {(key, model, batch) for key, model, _, batch in there}
+    kinds = {(key, model, batch) for model, key, _, batch in there}
     return Interference(
         {
-            Pair(model, one.gpu, profile, batch, other, taken): factor
-            for one in slowdowns
-            for (model, profile, batch, other, taken), factor in one.factors.items()
-            if (one.gpu, model, profile, batch) in there and (one.gpu, other, taken) in kinds
+            pair: factor
+            for table in tables
+            for pair, factor in table.pairs.items()
+            if pair[:4] in there and (pair.device, *pair[4:]) in kinds
         }
     )
 
@@ -226,18 +226,17 @@ def _qualify(
             block: sorted({kind for name in names for _, kind in admitted(solo, name, block)})
             for block, _ in sides
         }
-        measured = table.on(one)
-        rank = rank_kinds(measured, {kind for own in kinds.values() for kind in own}, classes)
+        rank = rank_kinds(table.on(one), {kind for own in kinds.values() for kind in own}, classes)
         ranks |= {(one.key, *kind): place for kind, place in rank.items()}
         for block, beside in sides:
             profile = solo.profile_of(block)
             factors = {}
             for kind, near in product(kinds[block], kinds[beside]):
-                factor = measured.factors.get((kind[0], profile, kind[1], *near))
-                if factor is None:
-                    missing.append(Pair(kind[0], one.key, profile, kind[1], *near))
+                pair = Pair(kind[0], one.key, profile, kind[1], *near)
+                if pair in table.pairs:
+                    factors[kind, near] = table.factor(pair)
                 else:
-                    factors[kind, near] = factor
+                    missing.append(pair)
             if missing:
                 continue
             here, there = (sorted({rank[kind] for kind in kinds[b]}) for b in (block, beside))
@@ -346,12 +345,11 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     """
     problem = serving.solo.problem
     served = dict.fromkeys(problem.job_names, Fraction(0))
-    slowdowns = {one.key: serving.interference.on(one) for one in serving.gpus}
     found = []
     for g, group in enumerate(schedule.groups):
-        machine = slowdowns[serving.gpu_of(group.configuration.machine).key]
+        gpu = serving.gpu_of(group.configuration.machine).key
         for held, other in _held(group):
-            cycle = duty_cycle_beside(serving, machine, held, other)
+            cycle = duty_cycle_beside(serving, gpu, held, other)
             near = "nothing" if other is None else str(other)
             has = f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}"
             for name, slack in cycle.slack.items():
@@ -368,7 +366,7 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
 
 
 def duty_cycle_beside(
-    serving: NeighbourServing, slowdowns: Slowdowns, held: Held, other: Held | None
+    serving: NeighbourServing, gpu: str, held: Held, other: Held | None
 ) -> DutyCycle:
     """Return the cycle of a mix on a share, beside another mix on the rest of its GPU, or nothing.
 
@@ -379,7 +377,8 @@ def duty_cycle_beside(
     points = {}
     for name, amount in held.mix.items():
         model, batch = _kind(solo, held, name)
-        factors = [slowdowns.factor(model, profile, batch, *kind) for kind in kinds]
+        pairs = (Pair(model, gpu, profile, batch, *kind) for kind in kinds)
+        factors = [serving.interference.factor(pair) for pair in pairs]
         alone = solo.problem.job(name).point(held.block, amount)
         assert alone is not None  # it has a kind
         points[name] = BatchPoint(amount, alone.length * max(factors, default=Fraction(1)))
