@@ -349,7 +349,7 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     for g, group in enumerate(schedule.groups):
         gpu = serving.gpu_of(group.configuration.machine).key
         for held, other in _held(group):
-            cycle = duty_cycle_beside(serving, gpu, held, other)
+            cycle = _cycle_beside(serving, gpu, held, other)
             near = "nothing" if other is None else str(other)
             has = f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}"
             for name, slack in cycle.slack.items():
@@ -365,13 +365,8 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     return tuple(found)
 
 
-def duty_cycle_beside(
-    serving: NeighbourServing, gpu: str, held: Held, other: Held | None
-) -> DutyCycle:
-    """Return the cycle of a mix on a share, beside another mix on the rest of its GPU, or nothing.
-
-    InvalidSchedule if a point was not measured, InvalidProblem if a pair was not.
-    """
+def _cycle_beside(serving: NeighbourServing, gpu: str, held: Held, other: Held | None) -> DutyCycle:
+    """Return the cycle of a mix on a share, beside another mix on the rest of its GPU."""
     solo, profile = serving.solo, serving.solo.profile_of(held.block)
     kinds = [] if other is None else [_kind(solo, other, name) for name in other.mix]
     points = {}
