@@ -86,11 +86,11 @@ def replay_duty_cycles(
     expected = wanted * sum(1 for each in plan.services if each.service.rate_rps * factor)
     count = Count(expected, on_progress, cancel)
     runs = [
-        _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted, count)
+        _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted, count, arrivals)
         for each in plan.services
     ]
     return Simulation(
-        services=tuple(run.replayed(arrivals == "poisson", seed, factor) for run in runs),
+        services=tuple(run.replayed(seed, factor) for run in runs),
         arrivals=CYCLE_ARRIVALS[arrivals],
         routing="weighted random" if arrivals == "poisson" else "proportional", seed=seed,
         rate=factor, seconds=None, requests=wanted, on_failure="retry", rule=serving.rule_name,
@@ -123,13 +123,19 @@ class _Run:
         rule: DutyCycleRule,
         wanted: int,
         count: Callable[[int], bool],
+        arrivals: str,
     ) -> None:
         self.service, self.slots, self.rule, self.wanted = of.service, slots, rule, wanted
-        self.count = count
+        self.count, self.random = count, arrivals == "poisson"
         self.instances = sum(slot.instances for slot in slots)
         self.rate = sum((slot.rate * slot.instances for slot in slots), Fraction(0))
         self.load = self.rate / of.provided_rps if of.provided_rps else None
         self.batches = self.taken = self.busy_ns = self.deepest = self.lasted_ns = 0
+        horizon = round(wanted * SECOND / self.rate) if self.rate else 1
+        tells = requests_needed(self.load or Fraction(0), self.instances)
+        needed = tells if self.random and self.rate else 0
+        self.limit = of.service.latency_limit_ms or Fraction(0)  # those that share have limits
+        self.tally = Tally(math.floor(self.limit * MILLISECOND), horizon, needed)
         # Refuse services that are too large, or too long for nanoseconds of 64 bits.
         longest = max((slot.cycle * MILLISECOND for slot in self.slots), default=Fraction(0))
         slow = self.rate and self.wanted * SECOND > self.rate * model.LONGEST_NS
@@ -147,14 +153,8 @@ class _Run:
             return
         raise InvalidOption(f"service {self.service.name!r} {said}")
 
-    def replayed(self, random: bool, seed: int, factor: Fraction) -> ServiceResult:
+    def replayed(self, seed: int, factor: Fraction) -> ServiceResult:
         """Replay each slot, and describe the service's requests."""
-        limit = self.service.latency_limit_ms or Fraction(0)  # services that share have limits
-        horizon = round(self.wanted * SECOND / self.rate) if self.rate else 1
-        needed = 0
-        if random and self.rate:
-            needed = requests_needed(self.load or Fraction(0), self.instances)
-        tally = Tally(math.floor(limit * MILLISECOND), horizon, needed)
         draws = np.random.Generator(np.random.PCG64(seed_of(seed, self.service.name)))
         given, before = Fraction(0), 0
         for slot in self.slots if self.rate else ():
@@ -165,27 +165,18 @@ class _Run:
                 numbers.append(so_far - before)
                 before = so_far
             for number, alike in Counter(numbers).items():
-                for _ in range(alike if random else 1):
+                for _ in range(alike if self.random else 1):
                     if number and not self.count(0):
-                        own = (1, draws) if random else (alike, None)
-                        self._replay(slot, number, limit, tally, *own)
-        return self._result(tally, random, self.service.rate_rps * factor)
+                        self._replay(slot, number, 1 if self.random else alike, draws)
+        return self._result(self.service.rate_rps * factor)
 
-    def _replay(
-        self,
-        slot: _Slot,
-        number: int,
-        limit: Fraction,
-        tally: Tally,
-        alike: int,
-        draws: np.random.Generator | None,
-    ) -> None:
+    def _replay(self, slot: _Slot, number: int, alike: int, draws: np.random.Generator) -> None:
         """Replay requests at instances that are alike, until the run ends."""
         # A Poisson stream is in nanoseconds, to which lengths are rounded up; evenly spaced
         # requests are exact, in parts of a millisecond.
         gap, parts, unit = 1000 / slot.rate, (slot.cycle, slot.length, slot.offset), MILLISECOND
-        if draws is None:
-            unit = math.lcm(*(part.denominator for part in (*parts, gap, limit)))
+        if not self.random:
+            unit = math.lcm(*(part.denominator for part in (*parts, gap, self.limit)))
             times = [int(gap * unit) * nth for nth in range(number)]
         else:
             gaps = draws.exponential(float(SECOND / slot.rate), number)
@@ -204,22 +195,20 @@ class _Run:
                 if stopped:
                     break
         self.count((len(took) - told) * alike)
-        if draws is None:  # rounded to nanoseconds for the record alone: late requests stay late
-            late, most = 1 + math.floor(limit * MILLISECOND), math.floor(limit * unit)
+        if not self.random:  # rounded to nanoseconds for the record: late requests stay late
+            late, most = 1 + math.floor(self.limit * MILLISECOND), math.floor(self.limit * unit)
             took = [max(t * MILLISECOND // unit, late if t > most else 0) for t in took]
             times = [at * MILLISECOND // unit for at in times]
         clocks, waits = (np.array(each, dtype=np.int64) for each in (times[: len(took)], took))
         for _ in range(alike):
-            tally.add(clocks, waits)
+            self.tally.add(clocks, waits)
         self.lasted_ns = max(self.lasted_ns, int(clocks[-1] + waits[-1]))
 
-    def _result(self, tally: Tally, random: bool, rate: Fraction) -> ServiceResult:
-        tolerated, verdict, interval = Fraction(0), Verdict.MET, tally.interval()
-        if random:
-            tolerated = self.service.late_share or model.LATE_SHARE
-            verdict = tally.verdict(tolerated)
-        else:
-            verdict = Verdict.VIOLATED if tally.late else Verdict.MET
+    def _result(self, rate: Fraction) -> ServiceResult:
+        tally, tolerated = self.tally, self.service.late_share or model.LATE_SHARE
+        verdict, interval = tally.verdict(tolerated), tally.interval()
+        if not self.random:
+            tolerated, verdict = Fraction(0), Verdict.VIOLATED if tally.late else Verdict.MET
             millionths = tally.late_share * 10**6
             ends = math.floor(millionths), math.ceil(millionths)
             interval = Interval(*(Fraction(each, 10**6) for each in ends))
