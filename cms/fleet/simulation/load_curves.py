@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InvalidOption
 from ...values.numbers import Number, shown
-from ..serving.load_curve import FillTimes, LoadCurve, PointKey, fills_of, key_of
+from ..serving.load_curve import LoadCurve, PointKey, fills_of, key_of
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_late_share
 from .kernel import alone
@@ -82,15 +82,35 @@ def load_curves(
     if len(chosen) * sum(lengths) >= _WORTH_COMPILING:
         from .compiled import alone as loop
     room = np.empty(max(lengths), dtype=np.int64)
-    found = {}
+
+    def simulated(point: OperatingPoint) -> LoadCurve:
+        times = fills[key_of(point)].rounded_up(MILLISECOND)
+        full = Fraction(1000 * point.processes * point.batch) / point.batch_ms
+        if times[-1] * (len(unit) + point.batch) > LONGEST_NS:
+            said = f"{len(unit):,} requests may take longer than nine years"
+            raise point.fault(f"{point}: {said}; simulate fewer, or leave it out")
+        rates, sustained = list[Fraction](), list[Fraction]()
+        for load, most in zip(LOADS, lengths, strict=False):
+            far = bool(sustained) and sustained[-1] > _FAR * point.batch_ms
+            size = min(most, max(lengths[0], _least(load))) if far else most
+            # written with six digits; a little less than the share is as good
+            unit_rate = Fraction(10) ** (math.floor(math.log10(full * load)) - 5)
+            rates.append(full * load // unit_rate * unit_rate)
+            gap = SECOND / float(rates[-1])
+            found = latencies(times, point.processes, unit[:size], gap, loop, room)
+            above = quantile_above(found, share, widened(load, size))
+            sustained.append(Fraction(-(-above // 10**4), 100))
+        digest = fills[key_of(point)].digest(point.processes)
+        return LoadCurve(rates, sustained, share, "simulated", digest)
+
+    curves = {}
     for done, point in enumerate(chosen):
         if stopped():
             break
-        key = key_of(point)
-        found[key] = _curve(point, fills[key], unit, lengths, share, loop, room)
+        curves[key_of(point)] = simulated(point)
         if on_progress is not None:
             on_progress(done + 1, len(chosen))
-    return found
+    return curves
 
 
 def run_lengths(requests: int) -> list[int]:
@@ -117,35 +137,6 @@ def widened(load: Fraction, requests: int) -> float:
     300 of a kind; of Student's 106, at most 19.
     """
     return 1 + math.sqrt(_TELLING / requests) / (1 - float(load))
-
-
-def _curve(
-    point: OperatingPoint,
-    fills: FillTimes,
-    unit: Floats,
-    lengths: Sequence[int],
-    late_share: Fraction,
-    loop: Callable[..., None],
-    room: Ints,
-) -> LoadCurve:
-    times = fills.rounded_up(MILLISECOND)
-    full = Fraction(1000 * point.processes * point.batch) / point.batch_ms
-    if times[-1] * (len(unit) + point.batch) > LONGEST_NS:
-        said = f"{len(unit):,} requests may take longer than nine years"
-        raise point.fault(f"{point}: {said}; simulate fewer, or leave it out")
-    rates: list[Fraction] = []
-    sustained: list[Fraction] = []
-    for load, most in zip(LOADS, lengths, strict=False):
-        far = bool(sustained) and sustained[-1] > _FAR * point.batch_ms
-        requests = min(most, max(lengths[0], _least(load))) if far else most
-        # written with six digits; a little less than the share is as good
-        unit_rate = Fraction(10) ** (math.floor(math.log10(full * load)) - 5)
-        rates.append(full * load // unit_rate * unit_rate)
-        gap = SECOND / float(rates[-1])
-        found = latencies(times, point.processes, unit[:requests], gap, loop, room)
-        above = quantile_above(found, late_share, widened(load, requests))
-        sustained.append(Fraction(-(-above // 10**4), 100))
-    return LoadCurve(rates, sustained, late_share, "simulated", fills.digest(point.processes))
 
 
 def latencies(
