@@ -155,7 +155,29 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     measured = _measured_there(solo, [table.on(one) for one in solo.gpus])
     blocks, ranks = _qualify(solo, measured, most)
     shapes = list(_shapes(solo, blocks))
-    inner = _image(solo, blocks, shapes, worst=True)
+
+    def image(which: int) -> TimeSharedProblem:
+        """Pose the problem on qualified blocks, every batch longer by its factor."""
+        jobs = []
+        for job in solo.problem.jobs:
+            lengths: dict[Block, list[tuple[Fraction, Fraction]]] = {
+                block: [(point.amount, point.length) for point in own]
+                for block, own in job.points.items()
+            }
+            for one in blocks:
+                lengths[one.name] = [
+                    (point.amount, point.length * one.factors[kind][which])
+                    for point, kind in admitted(solo, job.name, one.block)
+                    if kind in one.factors
+                ]
+            jobs.append(TimeSharedJob(job.name, job.demand, job.limit, lengths))
+        alone = solo.problem
+        return TimeSharedProblem(
+            configurations=shapes, jobs=jobs, machine_types=alone.machine_types,
+            group_limits=alone.group_limits, rule=alone.rule, max_jobs=alone.max_jobs,
+        )  # fmt: skip
+
+    inner = image(0)
     points = {
         (job.name, block): tuple(
             point
@@ -168,7 +190,7 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     kept = {each.name: getattr(solo, each.name) for each in fields(SharedServing)}
     return NeighbourServing(
         **kept | {"problem": inner, "points": FrozenMap(points)}, solo=solo, classes=most,
-        outer=_image(solo, blocks, shapes, worst=False), interference=measured,
+        outer=image(1), interference=measured,
         ranks=FrozenMap(ranks),
     )  # fmt: skip
 
@@ -281,34 +303,6 @@ def _shapes(solo: SharedServing, blocks: Sequence[_Qualified]) -> Iterator[AnyCo
                 yield Configuration({one.name: 2}, shape.machine)
             elif pair[0] != pair[1] or one.own > one.other:
                 yield Configuration({one.name: 1, one.facing: 1}, shape.machine)
-
-
-def _image(
-    solo: SharedServing,
-    blocks: Sequence[_Qualified],
-    shapes: Sequence[AnyConfiguration],
-    *,
-    worst: bool,
-) -> TimeSharedProblem:
-    """The problem on qualified blocks, every batch longer by its factor."""
-    jobs = []
-    for job in solo.problem.jobs:
-        points: dict[Block, list[tuple[Fraction, Fraction]]] = {
-            block: [(point.amount, point.length) for point in own]
-            for block, own in job.points.items()
-        }
-        for one in blocks:
-            points[one.name] = [
-                (point.amount, point.length * one.factors[kind][0 if worst else 1])
-                for point, kind in admitted(solo, job.name, one.block)
-                if kind in one.factors
-            ]
-        jobs.append(TimeSharedJob(job.name, job.demand, job.limit, points))
-    alone = solo.problem
-    return TimeSharedProblem(
-        configurations=shapes, jobs=jobs, machine_types=alone.machine_types,
-        group_limits=alone.group_limits, rule=alone.rule, max_jobs=alone.max_jobs,
-    )  # fmt: skip
 
 
 # --- the exact check: it knows pairs and points, and nothing of classes -------------------------
