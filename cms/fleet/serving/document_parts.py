@@ -274,7 +274,7 @@ def require_problem(given: MachineProblem, wanted: MachineProblem, *at: str) -> 
         raise f.refusal(f"the one {_WHY}", *at, what="{} is another problem")
 
 
-def refuse_other_terms(points: Sequence[PointPart], serving: AnyServing) -> None:
+def refuse_other_terms(points: Sequence[Any], serving: AnyServing) -> None:
     """Refuse points and unservable services that could not have made the plan's problem."""
     allowed: dict[str, set[InstanceKind]] = {}
     for index, service in enumerate(serving.services):
@@ -287,7 +287,23 @@ def refuse_other_terms(points: Sequence[PointPart], serving: AnyServing) -> None
                 }
     for index, part in enumerate(points):
         with f.blaming("operating_points", index):
-            _require_own_point(part, serving, allowed)
+            service, (key, profile) = serving.service(part.service), serving.instance_of(part.block)
+            gpu = serving.gpu_of(key)
+            if part.model != service.model:
+                expected = f'"{service.model}", which service {service.name!r} runs'
+                raise f.refusal(expected, "model")
+            if part.device != key and not is_measured_on(part.point(), gpu):
+                expected = f'"{key}", where {part.block} is, or a product name of it'
+                raise f.refusal(expected, "device")
+            others = () if mps_share(profile) is not None else gpu.profile(profile).other_names
+            if part.profile not in (profile, *others):
+                raise f.refusal(f'"{profile}", the profile of block {part.block}', "profile")
+            most = serving.max_processes
+            if most is not None and part.processes > most:
+                raise f.refusal(f"at most max_processes = {most}", "processes")
+            if (key, profile) not in allowed.get(service.name, {(key, profile)}):
+                names = ", ".join(service.allowed_profiles or ())
+                raise f.refusal(f"one of {names}, which service {service.name!r} allows", "block")
     lost = {
         service.name
         for service in serving.services
@@ -303,24 +319,3 @@ def refuse_other_terms(points: Sequence[PointPart], serving: AnyServing) -> None
         raise f.refusal(
             "it, since no block serves it", "unservable", what=f"{{}} does not name {missing[0]!r}"
         )
-
-
-def _require_own_point(
-    part: Any, serving: AnyServing, allowed: dict[str, set[InstanceKind]]
-) -> None:
-    service = serving.service(part.service)
-    key, profile = serving.instance_of(part.block)
-    gpu = serving.gpu_of(key)
-    if part.model != service.model:
-        raise f.refusal(f'"{service.model}", which service {service.name!r} runs', "model")
-    if part.device != key and not is_measured_on(part.point(), gpu):
-        raise f.refusal(f'"{key}", where {part.block} is, or a product name of it', "device")
-    others = () if mps_share(profile) is not None else gpu.profile(profile).other_names
-    if part.profile not in (profile, *others):
-        raise f.refusal(f'"{profile}", the profile of block {part.block}', "profile")
-    most = serving.max_processes
-    if most is not None and part.processes > most:
-        raise f.refusal(f"at most max_processes = {most}", "processes")
-    if (key, profile) not in allowed.get(service.name, {(key, profile)}):
-        names = ", ".join(service.allowed_profiles or ())
-        raise f.refusal(f"one of {names}, which service {service.name!r} allows", "block")

@@ -44,7 +44,10 @@ def sort_measurements(
     seen: set[tuple[str, str, str, int, int]] = set()
     for point in points:
         if point.device not in devices:
-            devices[point.device] = _measured_on(point, fleet)
+            named = next((one for one in fleet if is_called(one, point.device)), None)
+            # the catalogue also knows names that a file of one's own with a key of its leaves out
+            known = named or _known(point, fleet)
+            devices[point.device] = known if known in fleet else None
         on = devices[point.device]
         if on is None:
             _leave_out(found, point, f"on {point.device}")
@@ -97,16 +100,6 @@ def is_measured_on(point: OperatingPoint, one: Gpu) -> bool:
     """Whether a GPU is the device of a point, however that is spelt."""
     known = find_gpu(point.device)
     return is_called(one, point.device) or (known is not None and known.key == one.key)
-
-
-def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
-    """Return the GPU of the fleet that is the point's device, None if it is another known one."""
-    for one in fleet:
-        if is_called(one, point.device):
-            return one
-    known = _known(point, fleet)
-    # the catalogue also knows names that a file of one's own with a key of its leaves out
-    return next((one for one in fleet if one == known), None)
 
 
 def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
