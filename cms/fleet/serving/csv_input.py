@@ -65,8 +65,9 @@ def read_services(path: StrPath, called: Mapping[str, str] | None = None) -> tup
         queue = row.value("queue", lambda cell: cell.text or None, None)
         rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _ABOVE_0, None)
         name, model = row["service"].word(), row["model"].word()
+        origin = f"{table.source.name}:{row.line}"
         return name, Service(
-            name, model, rate, limit, allowed, row.extra, _origin(row), late_share, queue
+            name, model, rate, limit, allowed, row.extra, origin, late_share, queue
         )
 
     return tuple(read_keyed(table, make, "service", "service {!r}".format).values())
@@ -103,17 +104,13 @@ def read_operating_points(
             if cell not in memory:
                 memory[cell] = read(row[name])
             values[name] = memory[cell]
-        point = OperatingPoint(**values, extra=row.extra, origin=_origin(row))
+        point = OperatingPoint(**values, extra=row.extra, origin=f"{table.source.name}:{row.line}")
         return key_of(point), point
 
     def said(_: PointKey, point: OperatingPoint) -> str:
         return f"{point.model} on {point.device}, {point.setting}"
 
     return tuple(read_keyed(table, make, "point", said).values())
-
-
-def _origin(row: TableRow) -> str:
-    return f"{row.table.source.name}:{row.line}"
 
 
 def _share(cell: Cell) -> Fraction:
