@@ -254,11 +254,11 @@ def _qualify(
             profile = solo.profile_of(block)
             factors = {}
             for kind, near in product(kinds[block], kinds[beside]):
-                pair = Pair(kind[0], one.key, profile, kind[1], *near)
-                if pair in table.pairs:
-                    factors[kind, near] = table.factor(pair)
+                batches = Pair(kind[0], one.key, profile, kind[1], *near)
+                if batches in table.pairs:
+                    factors[kind, near] = table.factor(batches)
                 else:
-                    missing.append(pair)
+                    missing.append(batches)
             if missing:
                 continue
             here, there = (sorted({rank[kind] for kind in kinds[b]}) for b in (block, beside))
