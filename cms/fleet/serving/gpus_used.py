@@ -62,7 +62,7 @@ def build_machine_types(
 
     InvalidOption for a limit or cost of no GPU here, or given twice.
     """
-    limit, cost = _by_key("limit", limits, fleet), _by_key("cost", costs, fleet)
+    limit, cost = key_by_gpu("limit", limits, fleet), key_by_gpu("cost", costs, fleet)
     if not available:
         keys = [one.key for one in fleet]
         return [MachineType(key, cost.get(key, 1), limit.get(key)) for key in keys], []
@@ -81,7 +81,8 @@ def name_caps(available: Iterable[AvailableGpus]) -> dict[str, str]:
     return {f"all {each.gpu}": each.gpu for each in available}
 
 
-def _by_key(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -> dict[str, T]:
+def key_by_gpu(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -> dict[str, T]:
+    """Return what is given for GPUs, by their keys; refuse others and one that is named twice."""
     result: dict[str, T] = {}
     for name, value in (given or {}).items():
         called = [one.key for one in fleet if is_called(one, name)]
