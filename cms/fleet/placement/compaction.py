@@ -23,8 +23,6 @@ from .placement_result import GpuCost, PlacementResult, check_placement
 from .program import Limits
 from .realisation import realise
 
-__all__ = ["Compacted", "compact"]
-
 
 @dataclass(frozen=True)
 class Compacted:

@@ -22,11 +22,6 @@ from .gpu_group import GpuGroup, group_equivalent_gpus
 from .placement_model import Demand, KindGroup, OptionGroup, PlacementModel
 from .program import Program
 
-__all__ = [
-    "build_demand", "build_model", "certified_cost", "find_growing_services", "is_covered",
-    "list_blocks", "scale_rates",
-]  # fmt: skip
-
 #: Most units of a rate in a row; beyond, supplies are rounded down and rates up to the second
 #: number of units, few enough for a solver's tolerance to be less than one.
 _MOST_UNITS, _ROUNDED_UNITS = 10**7, 10**5

@@ -21,11 +21,6 @@ from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState
 from ..serving.service import HEEDED, Service
 
-__all__ = [
-    "DOMAINS", "PlacementConstraints", "find_constraint_violations", "find_domains",
-    "placement_constraints",
-]  # fmt: skip
-
 DOMAINS = ("node", "zone")
 _SEPARATORS = re.compile(r"[;\s]+")
 

@@ -20,13 +20,8 @@ from ..deployment.instance import WHOLE, Instance, Kind, Mode, StartSource, Stat
 from ..deployment.model import Deployment, FleetGpu, FleetNode
 from ..deployment.turns import refuse_turns
 from ..hardware import MPS_CLIENTS, Gpu, Layout
-from ..serving.available import AvailableGpus, HeldInstance
+from ..serving.gpus_used import AvailableGpus, HeldInstance
 from ..serving.operating_point import mps_share
-
-__all__ = [
-    "GpuGroup", "LayoutOption", "ManagedInstance", "cost_at_work", "group_equivalent_gpus",
-    "is_as_cut", "kind_of", "layouts_around", "list_available", "place_of",
-]  # fmt: skip
 
 #: Profiles and starts.
 Places = tuple[tuple[str, int], ...]

@@ -25,7 +25,6 @@ from .program import Limits, Program
 
 K = TypeVar("K")
 
-__all__ = ["Demand", "KindGroup", "OptionGroup", "PlacementCounts", "PlacementModel"]
 
 #: Most pairs of groups of GPUs and nodes for which the fewest nodes are searched for; beyond, nodes
 #: are filled one by one.

@@ -22,8 +22,6 @@ from ..deployment.model import Deployment, FleetGpu
 from ..deployment.wanted import DesiredState
 from .constraints import PlacementConstraints, find_constraint_violations
 
-__all__ = ["GpuCost", "PlacementResult", "check_placement"]
-
 
 class GpuCost(NamedTuple):
     """What GPUs cost, and how many they are, without those on which something foreign stays."""

@@ -18,6 +18,7 @@ from ..serving.plan import Plan
 from .constraint_rows import is_covered
 from .constraints import PlacementConstraints, placement_constraints
 from .infeasibility import PlacementInfeasible, explain_infeasibility
+from .kept_bound import PlanBound
 from .placement import (
     TOO_LATE,
     build_result,
@@ -28,11 +29,8 @@ from .placement import (
 )
 from .placement_model import PlacementModel
 from .placement_result import GpuCost, PlacementResult
-from .plan_bound import PlanBound
 from .plan_space import PlanModel, find_plans, works_of
 from .program import Limits
-
-__all__ = ["place_plan"]
 
 #: The share of the time left that is searched; what was chosen is put on GPUs in the rest.
 _SEARCH = 0.9

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 from ...errors import AlgorithmError
 from ...running.interrupt import Watchdog
 
-__all__ = ["DENOMINATORS", "Found", "Limits", "Program", "Row", "best_transport"]
-
 _INFINITY = math.inf
 #: Denominators that prices are rounded to; of those that prove as much, the first counts.
 DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
