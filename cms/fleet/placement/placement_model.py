@@ -249,7 +249,12 @@ class PlacementModel:
         self._asked = range(first, len(self.program.rows))
 
     def bound_placed(self, limits: Limits) -> int | None:
-        """Bound how many of the instances wanted have a place at once; None if time is up."""
+        """Bound how many of the instances wanted have a place at once.
+
+        None if time is up, and where rates were rounded in rows, which then ask for too much.
+        """
+        if not self.is_exact:
+            return None
         some = self.program.copy()
         for at in self._asked:
             some.rows[at] = some.rows[at]._replace(low=0)

@@ -138,19 +138,25 @@ class _PlanPlacer:
 
     def find(self, extra: Fraction) -> PlacementResult | PlacementInfeasible:
         """Find the placement."""
+        program, made = self.build(self.constraints), None
+        model = program.model
         if not self.fleet.kinds() and self.has_enough:
             found = match_groups(self.wanted, self.plan, self.fleet, self.limits)
             if isinstance(found, PlacementResult) and found.least_cost:
-                return self.price(replace(found, is_of_all_plans=True), None)
-        program = self.build(self.constraints)
-        model = program.model
+                made = replace(found, is_of_all_plans=True)
+                if model.has_one_price:
+                    return self.price(made, model)
         fixed, blind = program.keep_plan(self.limits)
-        if blind is None and not all(aim.has_ended for aim in fixed.aims.values()):
+        if made is None and blind is None and not all(a.has_ended for a in fixed.aims.values()):
             raise CmsError(TOO_LATE)
-        values, cost_proof = self.find_cheapest(model, blind)
+        values, (proof, least) = self.find_cheapest(model, blind)
+        if made is not None and (values is None or made.spent <= model.cost_of(values)):
+            is_least = values is not None and made.spent == model.cost_of(values)
+            made = replace(made, cost_proof=proof if is_least else Proof.NONE, least_cost=least)
+            return self.price(made, model)
         if values is None:
             return self.explain(program)
-        return self.keep_most(program, values, blind, extra, cost_proof)
+        return self.keep_most(program, values, blind, extra, (proof, least))
 
     @property
     def has_enough(self) -> bool:
@@ -220,7 +226,7 @@ class _PlanPlacer:
         )  # fmt: skip
         return self.price(found, model)
 
-    def price(self, found: PlacementResult, model: PlacementModel | None) -> PlacementResult:
+    def price(self, found: PlacementResult, model: PlacementModel) -> PlacementResult:
         """Say what constraints cost, of all plans."""
 
         def find_least(some: PlacementConstraints) -> tuple[GpuCost, bool] | None:
@@ -228,7 +234,6 @@ class _PlanPlacer:
 
         if not self.constraints:
             return found
-        model = model or self.build(self.constraints).model
         return price_constraints(
             found, self.constraints, model, find_least, is_bound=not self.replicas
         )

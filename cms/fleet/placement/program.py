@@ -120,15 +120,14 @@ class Program:
     ) -> Found:
         """Look for the best whole numbers, from a known solution (`hint`) and over few `nodes`."""
         model = _Model("SCIP", self, terms, nodes)
-        if hint is not None:
-            hint = list(hint)
-            model.solver.SetHint(model.variables, hint)
+        known = None if hint is None else list(hint)
+        if known is not None:
+            model.solver.SetHint(model.variables, known)
         status = model.run(limits)
         if status in (model.solver.OPTIMAL, model.solver.FEASIBLE):
             values = [round(variable.solution_value()) for variable in model.variables]
             if self._holds(values):
                 return Found(values, status == model.solver.OPTIMAL)
-        known = None if hint is None else list(hint)
         return Found(known, status == model.solver.INFEASIBLE and known is None)
 
     def find_prices(

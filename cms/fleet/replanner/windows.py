@@ -79,11 +79,11 @@ class Planner:
 
     def by(self, method: str) -> Planner:
         """Return one that plans the same by another method."""
-        return self._again(how={**self._how, "method": method})
+        return self._again(method=method)
 
-    def _again(self, **changed: dict[str, Any]) -> Planner:
-        how, terms = changed.get("how", self._how), changed.get("terms", self._terms)
-        return Planner(self.services, self._points, self._gpus, margin=self.margin, **how, **terms)
+    def _again(self, **changed: Any) -> Planner:
+        how = {"margin": self.margin, **self._how, **self._terms, **changed}
+        return Planner(self.services, self._points, self._gpus, **how)
 
     def on(self, now: Deployment) -> Planner:
         """Return one that plans for the GPUs of a fleet, and knows the load curves of its rule.
@@ -104,7 +104,7 @@ class Planner:
         if isinstance(rule, CapacityRule) and isinstance(own, CapacityRule) and not own.certified:
             curves = {**rule.curves, **own.curves, **(terms.get("load_curves") or {})}
             terms["load_curves"] = curves or None
-        return self._again(terms=terms)
+        return self._again(**terms)
 
     def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
         """Build the problem of some rates."""
