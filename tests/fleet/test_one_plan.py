@@ -265,7 +265,9 @@ def test_plan_on_empty_gpus_is_moved_to_fewer_of_those_that_cost_as_much() -> No
     """Two A30s at 1 cost what one A100 at 2 does, and serve as much of service a."""
     cards = (FleetGpu("n", 0, A100), FleetGpu("n", 1, A30), FleetGpu("n", 2, A30))
     case = case_of(Deployment((FleetNode("n", cards),)), {"a": 80})
-    case = replace(case, asked=replace(case.asked, prices={A30.key: 1, A100.key: 2}))
+    case = replace(
+        case, asked=replace(case.asked, prices={A30.key: Fraction(1), A100.key: Fraction(2)})
+    )
     plan = case.plan()
     problem = plan.serving.problem
     dear, cheap = (

@@ -245,11 +245,11 @@ def find_constraint_violations(
                 yield Violation("spread", f"{word} {place}", has, f"at most {most}")
     if constraints.share is not None:
         is_equal = wanted.plan is not None and wanted.plan.routing == "equal"
-        for entry, node in product(wanted.services, deployment.nodes):
-            own = [(at, each) for (name, at), each in supplies.items() if name == entry.name]
-            rest = [supply for at, each in own for supply in each if at != node.name]
+        for entry, lost in product(wanted.services, deployment.nodes):
+            own = [(at, each) for (s, at), each in supplies.items() if s == entry.name]
+            rest = [supply for at, each in own for supply in each if at != lost.name]
             left = len(rest) * min(rest, default=0) if is_equal else sum(rest)
             if left < constraints.share * entry.rate_rps:
-                where = f"service {entry.name} without {node.name}"
+                where = f"service {entry.name} without {lost.name}"
                 needs = f"{shown(constraints.share * entry.rate_rps)} requests/s"
                 yield Violation("survive", where, f"{shown(Fraction(left))} requests/s", needs)

@@ -123,7 +123,11 @@ def list_available(fleet: Deployment, gpus: Iterable[Gpu]) -> tuple[AvailableGpu
         empty = AvailableGpus(gpu.key, own.pop(AvailableGpus(gpu.key), 0))
         found.append(empty)
         found += sorted(
-            (replace(each, count=n) for each, n in own.items() if not _is_whole(each)),
+            (
+                replace(each, count=n)
+                for each, n in own.items()
+                if WHOLE not in {one.profile for one in each.held}
+            ),
             key=lambda each: each.name,
         )
     return tuple(found)
@@ -138,10 +142,6 @@ def cost_at_work(fleet: Deployment, prices: Mapping[str, Fraction]) -> Fraction:
         if has_our_work(card)
     )
     return sum(used, Fraction(0))
-
-
-def _is_whole(each: AvailableGpus) -> bool:
-    return any(one.profile == WHOLE for one in each.held)
 
 
 def _describe(node: FleetNode, card: FleetGpu, doubts: Mapping[str, str]) -> AvailableGpus:

@@ -67,11 +67,6 @@ class Relaxation:
                     self.add("gpu", what, y, n)
             self.program.choose(own, len(group.members))
 
-    @property
-    def kinds(self) -> list[int]:
-        """The numbers of the kinds that can be kept."""
-        return [cast("int", what) for name, what in self.rows if name == "kind"]
-
     def add(self, name: str, what: object, variable: int, factor: int) -> None:
         """Add a variable to a row."""
         row = self.rows.setdefault((name, what), {})
@@ -138,7 +133,8 @@ def best_prices(
         relaxation.rows.setdefault(("block", block), {})
         highs["block", block] = -demand.on(*block)
     highs |= {("gpu", group.gpu.key): demand.gpus[group.gpu.key] for group in groups}
-    kept = {what: relaxation.program.variable(demand.counts[what]) for what in relaxation.kinds}
+    kinds = [cast("int", what) for name, what in relaxation.rows if name == "kind"]
+    kept = {kind: relaxation.program.variable(demand.counts[kind]) for kind in kinds}
     for kind, k in kept.items():
         relaxation.add("kind", kind, k, 1)
     duals = relaxation.find(dict.fromkeys(kept.values(), 1), highs, limits)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 
 from ...errors import AlgorithmError, CmsError, InvalidOption
@@ -28,8 +29,8 @@ from .placement import (
     require_same_devices,
 )
 from .placement_model import PlacementModel
-from .placement_result import GpuCost, PlacementResult
-from .plan_space import PlanModel, find_plans, works_of
+from .placement_result import PlacementResult
+from .plan_space import PlanModel, PlanSpace, find_plans, works_of
 from .program import Limits
 
 #: The share of the time left that is searched; what was chosen is put on GPUs in the rest.
@@ -96,26 +97,27 @@ def place_plan(
     return _PlanPlacer(plan, wanted, fleet, constraints, limits, seed).find(extra)
 
 
+@dataclass(frozen=True)
 class _PlanPlacer:
     """One search."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        wanted: DesiredState,
-        fleet: Deployment,
-        constraints: PlacementConstraints,
-        limits: Limits,
-        seed: int,
-    ) -> None:
-        self.plan, self.wanted, self.fleet = plan, wanted, fleet
-        self.constraints, self.limits, self.seed = constraints, limits, seed
-        self.plans = find_plans(fleet, plan)
-        self.replicas = {
-            job.name: job.replicas.count
-            for job in plan.unshared("placing").problem.jobs
-            if job.replicas is not None
-        }
+    plan: Plan
+    wanted: DesiredState
+    fleet: Deployment
+    constraints: PlacementConstraints
+    limits: Limits
+    seed: int
+
+    @cached_property
+    def plans(self) -> PlanSpace:
+        """The plans to choose from."""
+        return find_plans(self.fleet, self.plan)
+
+    @property
+    def replicas(self) -> dict[str, int]:
+        """The replicas that the plan's problem asks for."""
+        jobs = self.plan.unshared("placing").problem.jobs
+        return {job.name: job.replicas.count for job in jobs if job.replicas is not None}
 
     def build(
         self, constraints: PlacementConstraints, wanted: DesiredState | None = None
@@ -228,14 +230,12 @@ class _PlanPlacer:
 
     def price(self, found: PlacementResult, model: PlacementModel) -> PlacementResult:
         """Say what constraints cost, of all plans."""
-
-        def find_least(some: PlacementConstraints) -> tuple[GpuCost, bool] | None:
-            return self.build(some).model.price_least(self.limits, _NODES)
-
-        if not self.constraints:
-            return found
         return price_constraints(
-            found, self.constraints, model, find_least, is_bound=not self.replicas
+            found,
+            self.constraints,
+            model,
+            lambda some: self.build(some).model.price_least(self.limits, _NODES),
+            is_bound=not self.replicas,
         )
 
     def explain(self, program: PlanModel) -> PlacementInfeasible:
