@@ -25,7 +25,7 @@ from .session import session_of
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
     from cms.fleet.serving import TimeSharing
-    from cms.fleet.serving.available import AvailableGpus
+    from cms.fleet.serving.gpus_used import AvailableGpus
     from cms.problem.parts import GroupLimit
 
     from .session import Session
@@ -112,7 +112,7 @@ def limit_groups(
     `available`: The GPUs that are there; those that cost nothing do not count in a budget.
     """
     from cms.fleet.hardware.catalogue import is_called
-    from cms.fleet.serving.available import AvailableGpus
+    from cms.fleet.serving.gpus_used import AvailableGpus
     from cms.problem.parts import GroupLimit
 
     def look(key: str, table: Mapping[str, Fraction], otherwise: int) -> Fraction:

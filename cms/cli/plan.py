@@ -32,7 +32,7 @@ from .session import Session
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
-    from cms.fleet.serving.available import AvailableGpus
+    from cms.fleet.serving.gpus_used import AvailableGpus
     from cms.fleet.serving.load_curve import PointKey
     from cms.fleet.serving.posing import AnyServing
 

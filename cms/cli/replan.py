@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -99,6 +98,7 @@ def replan(
         from cms.fleet import replanner as room
         from cms.fleet.deployment.transition import Impossible, transition_to_json
         from cms.fleet.hardware.catalogue import is_called
+        from cms.fleet.placement import list_available
         from cms.fleet.report.catalogue import replan_page
         from cms.fleet.serving import read_load_curves, read_operating_points, read_services
 
@@ -135,15 +135,13 @@ def replan(
         gpus = [find_gpu(key, "--gpu") for key in gpu or ()]
         gpus = gpus or _measured(today, points, operating_points)
         limits: dict[str, int] = {}
-        if today is not None:
-            there = Counter(card.gpu.key for card in today.gpus())
-            limits = {one.key: there[one.key] for one in gpus}
         for name, given in session.fleet.gpus.items():
             for one in gpus:
                 if given.max is not None and is_called(one, name):
                     limits[one.key] = min(given.max, limits.get(one.key, given.max))
-        how["group_limits"] = limit_groups(session.fleet, gpus, how["costs"])
-        planner = room.Planner(asked, points, gpus, limits=limits, **how)
+        available = () if today is None else list_available(today, gpus)
+        how["group_limits"] = limit_groups(session.fleet, gpus, how["costs"], available)
+        planner = room.Planner(asked, points, gpus, limits=limits, available=available, **how)
         if today is None:
             first = known.count - 1 - int(options.seconds(play, "--play") / known.step_s)
             if first < 0:

@@ -74,14 +74,18 @@ def test_old_rates_are_taken_where_any_age_is_allowed(tmp_path: Path, cms: Cms) 
         cms(TICK, "-q")
 
 
-def test_no_transition_exits_with_3_and_writes_nothing(tmp_path: Path, cms: Cms) -> None:
-    """What is another's takes the room that a plan on so many GPUs needs."""
+def test_no_plan_on_the_gpus_there_are_exits_with_3_and_writes_nothing(
+    tmp_path: Path, cms: Cms
+) -> None:
+    """A foreign instance takes the room that a plan on so many empty GPUs needs."""
     theirs = Instance("3g.40gb", 0, owner="pod team-x/y")
     written(fleet([[theirs]]), tmp_path / "now.json")
     rates(200, 200)
-    assert "a change is due, and there is no transition:" in cms(TICK, "-o way.json", code=3).out
-    assert cms(TICK, "--json", code=3).json["decision"] is None
+    said = cms(TICK, "-o way.json", code=3).err
+    assert "no plan on the GPUs there are serves the rates from 1800 s" in flat(said)
     assert not (tmp_path / "way.json").exists()
+    rates(100, 100)  # which has a place beside it
+    assert "change: 0 GPUs -> 1 GPU" in cms(TICK, "-o way.json").flat
 
 
 def test_policies_on_a_trace_stand_beside_the_optimum(tmp_path: Path, cms: Cms) -> None:

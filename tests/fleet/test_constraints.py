@@ -17,6 +17,8 @@ from cms.fleet.placement import (
     place,
     placement_constraints,
 )
+from cms.fleet.placement.constraint_rows import build_demand, build_model
+from cms.fleet.placement.program import Limits
 from cms.values.frozen import FrozenMap
 
 from .deployments import SERVICES, placed, point, wanted_for
@@ -133,6 +135,20 @@ def test_placement_constraints_refuses_values() -> None:
         PlacementConstraints(max_per_gpu={"chat": 0})
     with pytest.raises(InvalidOption, match="survive is 'most'"):
         PlacementConstraints(survive="most")
+
+
+def test_no_bound_on_instances_is_told_of_rates_that_rows_have_rounded() -> None:
+    odd = [
+        replace(each, work=replace(each.work, supply_rps=n + Fraction(1, 10**8 + n)))
+        for each, n in ((kind("chat"), 12), (kind("chat", "2g.12gb"), 25))
+    ]
+    chat = Service("chat", "chat", 24, 1000)
+    wanted = replace(wanted_for(dict.fromkeys(odd, 1), {A30: 1}), services=(chat,))
+    for survive, is_exact in ((None, True), ("node:50%", False)):
+        some = PlacementConstraints(survive=survive)
+        model = build_model(wanted, empty(2, 1), some, build_demand(wanted, some), Fraction(0))
+        assert model.is_exact is is_exact
+        assert model.bound_placed(Limits()) == (2 if is_exact else None)
 
 
 def test_growth_takes_the_cheapest_gpus_within_caps_and_refusals_name_them() -> None:

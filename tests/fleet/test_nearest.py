@@ -35,8 +35,7 @@ from cms.fleet.placement import (
     place,
     place_plan,
 )
-from cms.fleet.placement.kept_bound import Prices
-from cms.fleet.placement.plan_bound import PlanBound
+from cms.fleet.placement.kept_bound import PlanBound, Prices
 from cms.fleet.placement.plan_space import PlanModel, find_plans
 from cms.fleet.serving import RULES, Scenario, build_problem
 from cms.solving.solution import Proof

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
+from operator import add
 from typing import Any
 
 import pytest
 
 from cms import Replicas, solve
 from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, UnsupportedProblem
-from cms.fleet import Plan, Service, build_problem, explain, rightsize
-from cms.fleet.deployment import Deployment
-from cms.fleet.placement import place_plan
+from cms.fleet import (
+    OperatingPoint,
+    Plan,
+    Service,
+    build_problem,
+    explain,
+    get_gpu,
+    rightsize,
+)
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, desired_state
+from cms.fleet.placement import (
+    PlacementConstraints,
+    PlacementInfeasible,
+    list_available,
+    place_plan,
+)
+from cms.fleet.serving import RULES
 from cms.fleet.serving.plan_document import plan_from_json, plan_to_json
 from cms.fleet.simulation import simulate
 from proofs_checks.checker import parse_document
 from proofs_checks.checker.rates import rate_faults
 from tests.fleet.plans import point
+from tests.samples import few
 
 POINTS = [point("m", "1g.10gb", 30), point("m", "3g.40gb", 100), point("m", "7g.80gb", 240)]
 
@@ -101,3 +120,89 @@ def _problem(document: dict[str, Any]) -> Any:
     from proofs_checks.checker.problem import read_problem
 
     return read_problem(parse_document(json.dumps(document["problem"])))
+
+
+A30 = get_gpu("a30-24gb")
+SPEEDS = {"1g.6gb": 10, "2g.12gb": 22, "4g.24gb": 45}
+
+
+def _layouts(held: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    """All that an A30 can have of 1g, 2g and 4g beside what is held: four slices are all."""
+    some = product(range(5), range(3), range(2))
+    return [
+        own for own in some
+        if sum(n * size for n, size in zip(map(add, own, held), (1, 2, 4), strict=True)) <= 4
+    ]  # fmt: skip
+
+
+def _least_gpus(
+    nodes: Sequence[Sequence[bool]], least: tuple[int, int, int], needed: Fraction
+) -> int | None:
+    """The fewest free GPUs on which every node can be lost, by trying all contents of all GPUs.
+
+    `nodes`: Of each node its GPUs, by whether a foreign 1g.6gb is at start 0 of it. `least`: What
+    the plan has of each profile.
+    """
+    sizes, every = tuple(SPEEDS.values()), set[tuple[tuple[tuple[int, int, int], ...], int]]()
+    every.add(((), 0))
+    smallest = min(size for size, n in zip(sizes, least, strict=True) if n)
+    for node in nodes:
+        here = {((0, 0, 0), 0)}
+        for is_held in node:
+            options = _layouts((int(is_held), 0, 0))
+            here = {
+                (tuple(map(add, total, own)), gpus + (any(own) and not is_held))
+                for (total, gpus), own in product(here, options)
+            }
+        every = {((*sums, own), gpus + n) for (sums, gpus), (own, n) in product(every, here)}
+
+    def survives(sums: tuple[tuple[int, int, int], ...]) -> bool:
+        total = [sum(column) for column in zip(*sums, strict=True)]
+        if any(n < m for n, m in zip(total, least, strict=True)):
+            return False
+        if any(n for n, size in zip(total, sizes, strict=True) if size < smallest):
+            return False
+        rests = [[n - own for n, own in zip(total, gone, strict=True)] for gone in sums]
+        return all(
+            sum(rest) * min((s for s, n in zip(sizes, rest, strict=True) if n), default=0) >= needed
+            for rest in rests
+        )
+
+    return min((gpus for sums, gpus in every if survives(sums)), default=None)
+
+
+@pytest.mark.parametrize("seed", few(25, range(300)))
+def test_what_survives_a_node_in_equal_shares_costs_least_of_all_placements(seed: int) -> None:
+    rng = random.Random(seed)
+    shape = rng.choice(([1, 1], [2, 1], [2, 2], [1, 1, 1], [2, 1, 1]))
+    nodes = [[rng.random() < 0.25 for _ in range(n)] for n in shape]
+    taken = (Instance("1g.6gb", 0, owner="pod x/y"),)
+    fleet = Deployment(
+        tuple(
+            FleetNode(f"n{at}", tuple(FleetGpu(f"n{at}", index, A30, instances=taken * is_held)
+                                      for index, is_held in enumerate(node)))
+            for at, node in enumerate(nodes)
+        )
+    )  # fmt: skip
+    rate = rng.randint(1, 18 * sum(shape))
+    points = [OperatingPoint("a", A30.key, name, 1, 4, n, 20) for name, n in SPEEDS.items()]
+    serving = build_problem(
+        [Service("a", "a", rate, 1000)], points, A30.key, rule=RULES["half"], routing="equal",
+        available=list_available(fleet, [A30]),
+    )  # fmt: skip
+    plan = Plan(serving, solve(serving.problem, time_limit=None))
+    if plan.solution.cost is None:
+        return
+    has = desired_state(plan).counts
+    least = tuple(sum(n for k, n in has.items() if k.profile == name) for name in SPEEDS)
+    share = Fraction(rng.choice((1, 2, 3, 4)), 4)
+    found = place_plan(plan, fleet, constraints=PlacementConstraints(survive=share))
+    best = _least_gpus(nodes, (least[0], least[1], least[2]), share * rate)
+    if isinstance(found, PlacementInfeasible):
+        assert best is None
+        return
+    assert found.spent == (best, best)
+    for node in fleet.nodes:
+        rest = [each.work.supply_rps for card, each in found.deployment.instances()
+                if each.work is not None and card.node != node.name]  # fmt: skip
+        assert len(rest) * min(rest, default=0) >= share * rate

@@ -1,4 +1,4 @@
-"""The least cost of serving services on a tiny fleet, by trying every layout and placement.
+"""The least cost of serving services on a tiny fleet, and of that the fewest GPUs, by trying all.
 
 A GPU's contents are listed by the rules alone. What matters of a node is summed: how many instances
 each service has, what they supply, and how many are replicas. Contents of one sum are one.
@@ -15,6 +15,8 @@ from itertools import combinations_with_replacement, product
 from cms.fleet.deployment import Deployment, FleetGpu
 from tests.references.placements import every_layout
 
+#: What GPUs cost, and how many they are on which nothing foreign is.
+Spent = tuple[Fraction, int]
 #: By service: instances, supply, replicas.
 Sum = tuple[tuple[int, Fraction, int], ...]
 
@@ -63,13 +65,11 @@ def _contents(card: FleetGpu, asked: Asked) -> Iterator[Counter[tuple[str, str]]
             )
 
 
-def _options(
-    card: FleetGpu, asked: Asked
-) -> dict[tuple[Sum, tuple[tuple[str, int], ...]], Fraction]:
+def _options(card: FleetGpu, asked: Asked) -> dict[tuple[Sum, tuple[tuple[str, int], ...]], Spent]:
     """Return the sums that a GPU can have, with what counts against caps, and their costs."""
     key = card.gpu.key
-    found: dict[tuple[Sum, tuple[tuple[str, int], ...]], Fraction] = {}
-    price = Fraction(0) if card.foreign else asked.prices[key]
+    found: dict[tuple[Sum, tuple[tuple[str, int], ...]], Spent] = {}
+    spent = (Fraction(0), 0) if card.foreign else (asked.prices[key], 1)
     for content in _contents(card, asked):
         here = Counter[str]()
         for (_, service), n in content.items():
@@ -87,7 +87,7 @@ def _options(
             replicas = sum(n for p, n in own if each[service, key, p] >= least)
             entry.append((sum(n for _, n in own), min(supply, 2 * asked.rates[service]), replicas))
         used = ((key, 1),) if content else ()
-        found[tuple(entry), used] = price if content else Fraction(0)
+        found[tuple(entry), used] = spent if content else (Fraction(0), 0)
     return found
 
 
@@ -95,11 +95,11 @@ def _add(one: Sum, other: Sum) -> Sum:
     return tuple((a + d, b + e, c + f) for (a, b, c), (d, e, f) in zip(one, other, strict=True))
 
 
-def least_cost(fleet: Deployment, asked: Asked) -> Fraction | None:
-    """The least cost of the GPUs of a plan that has a place; None if none has."""
+def least_cost(fleet: Deployment, asked: Asked) -> Spent | None:
+    """The least cost of a plan that has a place, and its GPUs; None if none has."""
     nothing: Sum = ((0, Fraction(0), 0),) * len(asked.rates)
-    States = dict[tuple[tuple[Sum, ...], tuple[tuple[str, int], ...]], Fraction]
-    states: States = {((), ()): Fraction(0)}
+    States = dict[tuple[tuple[Sum, ...], tuple[tuple[str, int], ...]], Spent]
+    states: States = {((), ()): (Fraction(0), 0)}
     for node in fleet.nodes:
         states = {((*sums, nothing), used): cost for (sums, used), cost in states.items()}
         for card in node.gpus:
@@ -112,7 +112,8 @@ def least_cost(fleet: Deployment, asked: Asked) -> Fraction | None:
                 if any(n > asked.caps.get(key, n) for key, n in count.items()):
                     continue
                 key = (*sums[:-1], _add(sums[-1], own)), tuple(sorted(count.items()))
-                after[key] = min(cost + price, after.get(key, cost + price))
+                more_cost = cost[0] + price[0], cost[1] + price[1]
+                after[key] = min(more_cost, after.get(key, more_cost))
             states = after
     return min(
         (cost for (sums, _), cost in states.items() if _serves(fleet, asked, sums)), default=None

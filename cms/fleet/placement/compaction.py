@@ -23,42 +23,21 @@ from .placement_result import GpuCost, PlacementResult, check_placement
 from .program import Limits
 from .realisation import realise
 
-__all__ = ["Compacted", "compact"]
-
 
 @dataclass(frozen=True)
 class Compacted:
-    """What runs, put together.
+    """What runs, put together."""
 
-    Attributes
-    ----------
-    deployment : Deployment
-        The same instances on fewer GPUs; a transition leads there.
-    restarts : int
-        Instances that start elsewhere; the others go on where they are.
-    gpus : int
-        GPUs with managed work; GPUs with foreign instances, never free, are left out.
-    least_gpus : int
-        With so few restarts no fewer will do.
-    nodes : int
-        Nodes with managed work and without foreign instances.
-    free : "gpus" or "nodes"
-        Of what there were to be the fewest.
-    proof : Proof
-        Of `gpus`, or of `nodes` where these come first, being the least: ``CHECKED`` where prices
-        prove it, ``SOLVER`` where a solver says so, ``NONE`` where time was up.
-    freed_gpus, freed_nodes : tuple of str
-        Empty now, and not before.
-    """
-
-    deployment: Deployment
-    restarts: int
-    gpus: int
-    least_gpus: int
-    nodes: int
-    free: Literal["gpus", "nodes"]
+    deployment: Deployment  #: the same instances on fewer GPUs; a transition leads there
+    restarts: int  #: instances that start elsewhere; the others go on where they are
+    gpus: int  #: GPUs with managed work and nothing foreign, which would never be free
+    least_gpus: int  #: with so few restarts no fewer will do
+    nodes: int  #: nodes with managed work and nothing foreign
+    free: Literal["gpus", "nodes"]  #: of what there were to be the fewest
+    #: Of `gpus`, or of `nodes` where these come first, being the least: ``CHECKED`` where prices
+    #: prove it, ``SOLVER`` where a solver says so, ``NONE`` where time was up.
     proof: Proof
-    freed_gpus: tuple[str, ...]
+    freed_gpus: tuple[str, ...]  #: empty now, and not before
     freed_nodes: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -145,8 +124,19 @@ def compact(
         done, wanted, kept, running, running, Proof.NONE, GpuCost(Fraction(0), 0), Proof.NONE, {},
         (),
     )  # fmt: skip
-    told = _told(now, check_placement(placed, now, constraints).deployment, running - kept)
-    return replace(told, least_gpus=-bound if free == "gpus" else 0, free=free, proof=proof)
+    done = check_placement(placed, now, constraints).deployment
+    pairs = list(zip(now.gpus(), done.gpus(), strict=True))
+    freed = tuple(after.name for b, after in pairs if after.is_empty and not b.is_empty)
+    busy, left = (
+        {card.node for card in side if not card.is_empty} for side in zip(*pairs, strict=True)
+    )
+    at_work = [card for card in done.gpus() if has_our_work(card)]
+    held = {card.node for card in done.gpus() if card.foreign}
+    return Compacted(
+        done, running - kept, sum(not card.foreign for card in at_work),
+        -bound if free == "gpus" else 0, len({card.node for card in at_work} - held), free, proof,
+        freed, tuple(node.name for node in now.nodes if node.name in busy - left),
+    )  # fmt: skip
 
 
 def _counted(number: int, what: str) -> str:
@@ -174,19 +164,3 @@ def _list_nodes(model: PlacementModel) -> dict[int, int]:
     held = {card.node for group in model.groups for card in group.members if card.foreign}
     used, _ = model.count_nodes()
     return {v: -1 for name, v in used.items() if name not in held}
-
-
-def _told(now: Deployment, done: Deployment, restarts: int) -> Compacted:
-    pairs = list(zip(now.gpus(), done.gpus(), strict=True))
-    used = [after for _, after in pairs if has_our_work(after) and not after.foreign]
-    freed = tuple(b.name for b, after in pairs if after.is_empty and not b.is_empty)
-    nodes = tuple(
-        after.name
-        for before, after in zip(now.nodes, done.nodes, strict=True)
-        if all(card.is_empty for card in after.gpus) and not all(c.is_empty for c in before.gpus)
-    )
-    held = {card.node for _, card in pairs if card.foreign}
-    own = {card.node for _, card in pairs if has_our_work(card)} - held
-    return Compacted(
-        done, restarts, len(used), 0, len(own), "gpus", Proof.NONE, freed, nodes
-    )  # fmt: skip

@@ -6,7 +6,7 @@ They can ask for more instances and more GPUs than the plan's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
@@ -20,11 +20,7 @@ from ..serving.service import Service
 from .constraints import PlacementConstraints, find_domains
 from .gpu_group import GpuGroup, group_equivalent_gpus
 from .placement_model import Demand, KindGroup, OptionGroup, PlacementModel
-
-__all__ = [
-    "build_demand", "build_model", "certified_cost", "find_growing_services", "is_covered",
-    "list_blocks", "scale_rates",
-]  # fmt: skip
+from .program import Program
 
 #: Most units of a rate in a row; beyond, supplies are rounded down and rates up to the second
 #: number of units, few enough for a solver's tolerance to be less than one.
@@ -246,17 +242,36 @@ class _ConstraintWriter:
             for kind in [self.kinds[group.kinds[0]]]
             if kind.work.service == service.name
         }
-        units, least, is_exact = scale_rates([*groups.values()], share * service.rate_rps)
-        model.is_exact &= is_exact
+        needed = share * service.rate_rps
+        units, least, is_exact = scale_rates([*groups.values()], needed)
         of = dict(zip(groups, units, strict=True))
+        is_equal = self.wanted.plan is not None and self.wanted.plan.routing == "equal"
+        model.is_exact &= is_exact or is_equal
         for node in self.fleet.nodes:
-            terms = {
-                v: of[i]
+            left = {
+                v: i
                 for pool, x in zip(model.pools, model.x, strict=True)
                 for i, v in x.items()
                 if i in of and pool.domain != node.name
             }
-            model.program.at_least(terms, least)
+            if is_equal:
+                _share_equally(model.program, {v: groups[i] for v, i in left.items()}, needed)
+            else:
+                model.program.at_least({v: of[i] for v, i in left.items()}, least)
+
+
+def _share_equally(program: Program, supplies: Mapping[int, Fraction], needed: Fraction) -> None:
+    """Have instances supply a rate in equal shares: as many times as the smallest of them."""
+    chosen: dict[int, int] = {}
+    for smallest in sorted({*supplies.values()}):
+        is_smallest = program.variable(1)  # or less than any instance there is
+        chosen[is_smallest] = 1
+        count = dict.fromkeys(supplies, 1)
+        program.at_least(count | {is_smallest: -ceil(needed / smallest)}, 0)
+        if smaller := {v: 1 for v, supply in supplies.items() if supply < smallest}:
+            most = sum(program.highs[v] for v in smaller)
+            program.at_most(smaller | {is_smallest: most}, most)
+    program.at_least(chosen, 1)
 
 
 def scale_rates(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], int, bool]:

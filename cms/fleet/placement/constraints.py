@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import reduce
+from itertools import product
 from typing import cast
 
 from ...errors import InvalidOption, InvalidProblem
@@ -19,11 +20,6 @@ from ...values.numbers import shown
 from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState
 from ..serving.service import HEEDED, Service
-
-__all__ = [
-    "DOMAINS", "PlacementConstraints", "find_constraint_violations", "find_domains",
-    "placement_constraints",
-]  # fmt: skip
 
 DOMAINS = ("node", "zone")
 _SEPARATORS = re.compile(r"[;\s]+")
@@ -37,7 +33,8 @@ class PlacementConstraints:
     ``"zone"``: no node (zone) has more than its equal share of the service's instances, rounded up;
     nodes without a GPU of a type it runs on do not count. `anti_affinity`: Two services that are
     never on one GPU. `max_per_gpu`: ``{service: n}``: at most n instances on one GPU. `survive`:
-    With any one node gone, each service still has this share of its rate: 0.8.
+    With any one node gone, each service still has this share of its rate: 0.8. In equal
+    shares, if the plan is for equal routing: as many times the smallest instance left.
 
     InvalidOption if a number or a word is out of its range.
 
@@ -216,12 +213,11 @@ def find_constraint_violations(
     """
     total: Counter[str] = Counter()
     on_node: Counter[tuple[str, str]] = Counter()
-    supply: dict[tuple[str, str], Fraction] = {}
+    supplies: dict[tuple[str, str], list[Fraction]] = {}
     for card in deployment.gpus():
         works = [each.work for each in card.instances if each.is_managed and each.work is not None]
         for work in works:
-            at_node = work.service, card.node
-            supply[at_node] = supply.get(at_node, Fraction(0)) + work.supply_rps
+            supplies.setdefault((work.service, card.node), []).append(work.supply_rps)
         here = Counter(work.service for work in works)
         total += here
         for service, n in here.items():
@@ -248,14 +244,12 @@ def find_constraint_violations(
                 has = f"{n} of {total[service]} instances of {service}"
                 yield Violation("spread", f"{word} {place}", has, f"at most {most}")
     if constraints.share is not None:
-        for entry in wanted.services:
-            every = {
-                node.name: supply.get((entry.name, node.name), Fraction(0))
-                for node in deployment.nodes
-            }
-            for node, gone in every.items():
-                left = sum(every.values(), Fraction(0)) - gone
-                if left < constraints.share * entry.rate_rps:
-                    where = f"service {entry.name} without {node}"
-                    needs = f"{shown(constraints.share * entry.rate_rps)} requests/s"
-                    yield Violation("survive", where, f"{shown(left)} requests/s", needs)
+        is_equal = wanted.plan is not None and wanted.plan.routing == "equal"
+        for entry, lost in product(wanted.services, deployment.nodes):
+            own = [(at, each) for (s, at), each in supplies.items() if s == entry.name]
+            rest = [supply for at, each in own for supply in each if at != lost.name]
+            left = len(rest) * min(rest, default=0) if is_equal else sum(rest)
+            if left < constraints.share * entry.rate_rps:
+                where = f"service {entry.name} without {lost.name}"
+                needs = f"{shown(constraints.share * entry.rate_rps)} requests/s"
+                yield Violation("survive", where, f"{shown(Fraction(left))} requests/s", needs)

@@ -8,23 +8,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple, TypeVar
 
 from ...errors import InvalidOption
+from ..deployment.checking import has_our_work
 from ..deployment.guesses import doubtful, in_doubt
 from ..deployment.instance import WHOLE, Instance, Kind, Mode, StartSource, State
 from ..deployment.model import Deployment, FleetGpu, FleetNode
 from ..deployment.turns import refuse_turns
 from ..hardware import MPS_CLIENTS, Gpu, Layout
-from ..serving.available import AvailableGpus, HeldInstance
+from ..serving.gpus_used import AvailableGpus, HeldInstance
 from ..serving.operating_point import mps_share
-
-__all__ = [
-    "GpuGroup", "LayoutOption", "ManagedInstance", "group_equivalent_gpus", "is_as_cut",
-    "kind_of", "layouts_around", "list_available", "place_of",
-]  # fmt: skip
 
 #: Profiles and starts.
 Places = tuple[tuple[str, int], ...]
@@ -126,14 +123,25 @@ def list_available(fleet: Deployment, gpus: Iterable[Gpu]) -> tuple[AvailableGpu
         empty = AvailableGpus(gpu.key, own.pop(AvailableGpus(gpu.key), 0))
         found.append(empty)
         found += sorted(
-            (replace(each, count=n) for each, n in own.items() if not _is_whole(each)),
+            (
+                replace(each, count=n)
+                for each, n in own.items()
+                if WHOLE not in {one.profile for one in each.held}
+            ),
             key=lambda each: each.name,
         )
     return tuple(found)
 
 
-def _is_whole(each: AvailableGpus) -> bool:
-    return any(one.profile == WHOLE for one in each.held)
+def cost_at_work(fleet: Deployment, prices: Mapping[str, Fraction]) -> Fraction:
+    """Return what the GPUs with managed work cost, by their types' prices, 1 by default."""
+    used = (
+        _describe(node, card, doubtful(node)).cost(prices)
+        for node in fleet.nodes
+        for card in node.gpus
+        if has_our_work(card)
+    )
+    return sum(used, Fraction(0))
 
 
 def _describe(node: FleetNode, card: FleetGpu, doubts: Mapping[str, str]) -> AvailableGpus:

@@ -19,8 +19,6 @@ from .gpu_group import place_of
 from .placement_model import PlacementModel
 from .program import Limits
 
-__all__ = ["PlacementInfeasible", "explain_infeasibility"]
-
 #: Builds the placement model of a desired state under some constraints.
 Builder = Callable[[DesiredState, PlacementConstraints], PlacementModel]
 #: GPUs that are named where a profile fits on none.

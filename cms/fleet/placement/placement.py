@@ -14,7 +14,7 @@ from ...problem.parts import GroupLimit
 from ...solving.solution import Proof
 from ...values.numbers import shown
 from ..deployment.checking import has_our_work, require_possible
-from ..deployment.instance import Mode, StartSource
+from ..deployment.instance import Kind, Mode, StartSource, Work
 from ..deployment.model import Deployment, FleetGpu
 from ..deployment.wanted import DesiredState, desired_state
 from ..hardware import Gpu
@@ -27,20 +27,89 @@ from .constraint_rows import (
     list_blocks,
 )
 from .constraints import PlacementConstraints, placement_constraints
-from .gpu_group import GpuGroup, group_equivalent_gpus
+from .gpu_group import GpuGroup, LayoutOption, group_equivalent_gpus
 from .infeasibility import PlacementInfeasible, explain_infeasibility
-from .placement_model import Demand, PlacementCounts, PlacementModel
+from .placement_model import Demand, KindGroup, OptionGroup, PlacementCounts, PlacementModel
 from .placement_result import GpuCost, PlacementResult, check_placement
-from .plan_groups import build_group_model
 from .program import Limits
 from .realisation import realise
 
-__all__ = [
-    "TOO_LATE", "build_result", "match_groups", "place", "price_constraints",
-    "require_same_devices",
-]  # fmt: skip
-
 TOO_LATE = "no placement was found in time; expected a longer time limit"
+
+
+def build_group_model(
+    plan: Plan, groups: Sequence[GpuGroup], demand: Demand, *, by_machine: bool
+) -> tuple[PlacementModel, tuple[str, ...]]:
+    """Build the model of a plan's groups, and say which of their contents have too few GPUs.
+
+    A GPU holds together what the plan has on one GPU. Each way in which a content lies on
+    equivalent GPUs is a pool, whose GPUs hold the same. `by_machine`: Whether contents may only lie
+    on GPUs of their own machine types.
+    """
+    numbers = demand.numbers
+    wanted: Counter[tuple[str, frozenset[tuple[int, int]]]] = Counter()
+    for group in plan.groups:
+        kinds: Counter[int] = Counter()
+        for each in group.instances:
+            for served in each.serves:  # what idles is left out
+                work = Work(served.service, served.point, served.rate_rps)
+                kinds[numbers[Kind(group.gpu, each.profile, work)]] += each.count
+        if kinds:
+            machine = (by_machine and group.machine) or group.gpu
+            wanted[machine, frozenset(kinds.items())] += group.count
+    profiles: list[Counter[str]] = [Counter() for _ in wanted]
+    for counts, (_, content) in zip(profiles, wanted, strict=True):
+        for kind, n in content:
+            counts[demand.kinds[kind].profile] += n
+    options: list[list[LayoutOption]] = [[] for _ in groups]
+    pools: list[OptionGroup] = []
+    content_of: list[int] = []
+    every = frozenset(range(len(demand.kinds)))
+    for s, gpus in enumerate(groups):
+        name = gpus.available.name if by_machine else gpus.gpu.key
+        for c, (machine, content) in enumerate(wanted):
+            fit = _best_fit(gpus, dict(content), profiles[c]) if machine == name else None
+            if fit is not None:
+                at = s, len(options[s])
+                pools.append(OptionGroup(gpus.domain, (at,), every - {*dict(content)}, True))
+                options[s].append(fit)
+                content_of.append(c)
+    alone = (KindGroup(k.gpu, k.profile, (number,)) for number, k in enumerate(demand.kinds))
+    own = [replace(gpus, options=tuple(fit)) for gpus, fit in zip(groups, options, strict=True)]
+    model = PlacementModel(own, replace(demand, groups=tuple(alone)), pools)
+    used: list[dict[int, int]] = [{} for _ in wanted]
+    contents = [*wanted]
+    for c, x, y in zip(content_of, model.x, model.y, strict=True):
+        (number,) = y.values()
+        used[c][number] = 1
+        for kind, n in contents[c][1]:
+            model.program.equal({x[kind]: 1, number: -n}, 0)
+    short = []
+    for ((machine, _), number), counts, terms in zip(wanted.items(), profiles, used, strict=True):
+        model.program.equal(terms, number)
+        if (there := sum(model.program.highs[v] for v in terms)) < number:
+            held = " + ".join(f"{n} x {name}" for name, n in sorted(counts.items()))
+            need = f"{number} x {machine} are needed to hold {held}"
+            short.append(f"{need}, and {there} have room for it")
+    return model, tuple(short)
+
+
+def _best_fit(
+    group: GpuGroup, kinds: Mapping[int, int], counts: Mapping[str, int]
+) -> LayoutOption | None:
+    """Return the way in which a content lies on a GPU: what keeps most, then reuses most."""
+    fits = [
+        option._replace(
+            counts=tuple(sorted(counts.items())),
+            keeps=tuple((k, min(n, kinds[k])) for k, n in option.keeps if k in kinds),
+            there=tuple((name, min(n, counts[name])) for name, n in option.there if name in counts),
+        )
+        for option in group.options
+        if all(dict(option.counts).get(name, 0) >= n for name, n in counts.items())
+        and not (option.stays and dict(option.keeps) != kinds)
+    ]
+    total = [(sum(n for _, n in o.keeps), sum(n for _, n in o.there), o.stays) for o in fits]
+    return fits[total.index(max(total))] if fits else None
 
 
 def place(
@@ -144,7 +213,10 @@ def _place(
     beyond = [] if plan is None else _list_beyond(wanted, plan)
     if as_grouped and beyond:
         return PlacementInfeasible(tuple(beyond), Proof.CHECKED)
-    is_first = bool(certified_cost(wanted)) and not fleet.kinds()
+    demand, least = build_demand(wanted, constraints), certified_cost(wanted)
+    asked = build_model(wanted, fleet, constraints, demand, least)
+    # with several prices another plan that costs as much may be on fewer GPUs
+    is_first = bool(least) and not fleet.kinds() and asked.has_one_price
     if plan is not None and not constraints and not beyond and (as_grouped or is_first):
         matched = match_groups(wanted, plan, fleet, limits)
         if as_grouped or (isinstance(matched, PlacementResult) and matched.least_cost):
@@ -156,14 +228,13 @@ def _place(
             if constraints
             else "there is no plan whose groups hold what is wanted; expected as_grouped=False"
         )
-    demand, least = build_demand(wanted, constraints), certified_cost(wanted)
 
     def find_least(some: PlacementConstraints) -> tuple[GpuCost, bool] | None:
         other = build_model(wanted, fleet, some, build_demand(wanted, some), least)
         return other.price_least(limits)
 
     for budget in dict.fromkeys((wanted.budget, None)):
-        model = build_model(wanted, fleet, constraints, demand, least)
+        model = asked.branch()
         counts = model.solve(limits, budget)
         if counts is not None:
             found = build_result(wanted, fleet, constraints, model, counts, limits)

@@ -25,7 +25,6 @@ from .program import Limits, Program
 
 K = TypeVar("K")
 
-__all__ = ["Demand", "KindGroup", "OptionGroup", "PlacementCounts", "PlacementModel"]
 
 #: Most pairs of groups of GPUs and nodes for which the fewest nodes are searched for; beyond, nodes
 #: are filled one by one.
@@ -192,7 +191,7 @@ class PlacementModel:
                     keeps.setdefault(kind, {})[number] = count
                 if option.stays:
                     stays.setdefault(kind, {})[number] = count
-        most = {block: self._most(terms) for block, terms in room.items()}
+        most = {block: self._reach(terms) for block, terms in room.items()}
         x: dict[int, int] = {}
         on: dict[tuple[str, str], dict[int, int]] = {}
         for i, group in enumerate(demand.groups):
@@ -205,7 +204,7 @@ class PlacementModel:
         k: dict[int, int] = {}
         for kind, terms in keeps.items():
             if kind in group_of:
-                high = self._most(terms)
+                high = self._reach(terms)
                 if not demand.groups[group_of[kind]].can_grow:
                     high = min(high, demand.counts[kind])
                 k[kind] = program.variable(high)
@@ -220,16 +219,13 @@ class PlacementModel:
         for block, terms in on.items():
             program.at_most(terms | {v: -n for v, n in room[block].items()}, 0)
             if block in there:  # what is there and is used for something, kept or not
-                r = program.variable(self._most(there[block]))
+                r = program.variable(self._reach(there[block]))
                 program.at_most({r: 1} | dict.fromkeys(terms, -1), 0)
                 program.at_most({r: 1} | {v: -n for v, n in there[block].items()}, 0)
                 self.r.append(r)
         self.y.append(y)
         self.x.append(x)
         self.k.append(k)
-
-    def _most(self, terms: Mapping[int, int]) -> int:
-        return sum(n * self.program.highs[v] for v, n in terms.items())
 
     def _wanted(self, group: KindGroup) -> int:
         return sum(self.demand.counts[kind] for kind in group.kinds)
@@ -246,11 +242,15 @@ class PlacementModel:
                     kept = {k[kind]: 1 for k in self.k if kind in k}
                     if len(kept) > 1:
                         self.program.at_most(kept, self.demand.counts[kind])
-
         self._asked = range(first, len(self.program.rows))
 
     def bound_placed(self, limits: Limits) -> int | None:
-        """Bound how many of the instances wanted have a place at once; None if time is up."""
+        """Bound how many of the instances wanted have a place at once.
+
+        None if time is up, and where rates were rounded in rows, which then ask for too much.
+        """
+        if not self.is_exact:
+            return None
         some = self.program.copy()
         for at in self._asked:
             some.rows[at] = some.rows[at]._replace(low=0)

@@ -22,8 +22,6 @@ from ..deployment.model import Deployment, FleetGpu
 from ..deployment.wanted import DesiredState
 from .constraints import PlacementConstraints, find_constraint_violations
 
-__all__ = ["GpuCost", "PlacementResult", "check_placement"]
-
 
 class GpuCost(NamedTuple):
     """What GPUs cost, and how many they are, without those on which something foreign stays."""
@@ -46,62 +44,28 @@ def _tell_cost(cost: Fraction, currency: str) -> str:
 
 @dataclass(frozen=True)
 class PlacementResult:
-    """A plan on numbered GPUs.
+    """A plan on numbered GPUs."""
 
-    Attributes
-    ----------
-    deployment : Deployment
-        What is to run where; it has passed `check_deployment` against `wanted`.
-    wanted : DesiredState
-        What it realises: the desired state, with the instances and GPUs that constraints and
-        foreign instances require beyond it.
-    kept : int
-        Instances that go on where they are.
-    running : int
-        Managed instances that had work before.
-    most_kept : int
-        No deployment of `wanted` at this cost on as many GPUs keeps more.
-    proof : Proof
-        Of `kept` being the most: ``CHECKED`` where the bound is met, ``SOLVER`` where a solver says
-        so, ``NONE`` where time was up.
-    spent : GpuCost
-        On the GPUs with managed work.
-    cost_proof : Proof
-        Of there being no deployment that costs less, or as much on fewer GPUs.
-    least_cost : Fraction
-        None costs less, which is proved by prices and the plan's certificate.
-    more_gpus : Mapping[str, int]
-        GPUs of a type beyond those of the plan.
-    constraint_costs : Mapping[str, GpuCost]
-        What each constraint costs by itself, beyond what placing costs without any.
-    constraints_cost : GpuCost or None
-        What they cost together; None if time was up.
-    are_costs_proved : bool
-        Whether all these are differences of costs that are proved least.
-    changed : tuple of FleetGpu
-        The GPUs on which something changes, as they will be.
-    is_of_all_plans : bool
-        Whether all plans were searched, and not placements of one plan's instances alone.
-    blind_kept : int or None
-        What the plan as it was made would keep; None if that has no place on the fleet.
-    """
-
-    deployment: Deployment
+    deployment: Deployment  #: what is to run where; it has passed `check_deployment`
+    #: The desired state, with the instances and GPUs that constraints and foreign ones require.
     wanted: DesiredState
-    kept: int
-    running: int
-    most_kept: int
+    kept: int  #: instances that go on where they are
+    running: int  #: managed instances that had work before
+    most_kept: int  #: no deployment of `wanted` at this cost on as many GPUs keeps more
+    #: Of `kept` being the most: ``CHECKED`` where the bound is met, ``SOLVER`` where a solver says
+    #: so, ``NONE`` where time was up.
     proof: Proof
-    spent: GpuCost
-    cost_proof: Proof
-    more_gpus: Mapping[str, int]
-    changed: tuple[FleetGpu, ...]
+    spent: GpuCost  #: on the GPUs with managed work
+    cost_proof: Proof  #: of there being none that costs less, or as much on fewer GPUs
+    more_gpus: Mapping[str, int]  #: GPUs of a type beyond those of the plan
+    changed: tuple[FleetGpu, ...]  #: the GPUs on which something changes, as they will be
+    #: What each constraint costs by itself, beyond what placing costs without any.
     constraint_costs: Mapping[str, GpuCost] = field(default_factory=dict)
-    constraints_cost: GpuCost | None = None
-    are_costs_proved: bool = True
-    least_cost: Fraction = Fraction(0)
-    is_of_all_plans: bool = False
-    blind_kept: int | None = None
+    constraints_cost: GpuCost | None = None  #: what they cost together; None if time was up
+    are_costs_proved: bool = True  #: whether all these are differences of costs proved least
+    least_cost: Fraction = Fraction(0)  #: none costs less, by prices and the plan's certificate
+    is_of_all_plans: bool = False  #: whether all plans were searched, not one plan's instances
+    blind_kept: int | None = None  #: what the plan as it was made would keep; None: it has no place
 
     @property
     def cost(self) -> Fraction:

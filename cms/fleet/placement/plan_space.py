@@ -22,8 +22,6 @@ from .gpu_group import kind_of
 from .placement_model import Demand, KindGroup, PlacementModel
 from .program import Limits, Program
 
-__all__ = ["PlanModel", "PlanSpace", "find_plans", "works_of"]
-
 #: GPUs that are free in a neighbourhood, and how many in a row may change nothing.
 _FREE_GROUPS, _PATIENCE = 10, 10
 #: Most variables of a program that is tried as a whole, and most nodes of that search.

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 from ...errors import AlgorithmError
 from ...running.interrupt import Watchdog
 
-__all__ = ["DENOMINATORS", "Found", "Limits", "Program", "Row", "best_transport"]
-
 _INFINITY = math.inf
 #: Denominators that prices are rounded to; of those that prove as much, the first counts.
 DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
@@ -122,15 +120,14 @@ class Program:
     ) -> Found:
         """Look for the best whole numbers, from a known solution (`hint`) and over few `nodes`."""
         model = _Model("SCIP", self, terms, nodes)
-        if hint is not None:
-            hint = list(hint)
-            model.solver.SetHint(model.variables, hint)
+        known = None if hint is None else list(hint)
+        if known is not None:
+            model.solver.SetHint(model.variables, known)
         status = model.run(limits)
         if status in (model.solver.OPTIMAL, model.solver.FEASIBLE):
             values = [round(variable.solution_value()) for variable in model.variables]
             if self._holds(values):
                 return Found(values, status == model.solver.OPTIMAL)
-        known = None if hint is None else list(hint)
         return Found(known, status == model.solver.INFEASIBLE and known is None)
 
     def find_prices(

@@ -21,8 +21,6 @@ from .gpu_group import GpuGroup, LayoutOption, Places, is_as_cut, kind_of, layou
 from .placement_model import Demand, PlacementCounts
 from .program import Limits, Program
 
-__all__ = ["realise"]
-
 
 @dataclass
 class _Filling:

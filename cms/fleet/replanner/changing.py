@@ -104,10 +104,6 @@ def place_first(fleet: Deployment, plan: Plan) -> Deployment | PlacementInfeasib
     return placed if isinstance(placed, PlacementInfeasible) else placed.deployment
 
 
-def gpus_at_work(deployment: Deployment) -> dict[str, int]:
-    """Count the GPUs of each type with managed work."""
-    found: dict[str, int] = {}
-    for card in deployment.gpus():
-        if has_our_work(card):
-            found[card.gpu.key] = found.get(card.gpu.key, 0) + 1
-    return found
+def count_gpus(deployment: Deployment) -> int:
+    """Count the GPUs with managed work."""
+    return sum(map(has_our_work, deployment.gpus()))

@@ -15,7 +15,7 @@ from ..deployment.transition import Durations, Impossible
 from ..deployment.transition.curves import capacity_curves
 from ..hardware import Gpu
 from ..serving.plan import Plan
-from .changing import Change, change_to, gpus_at_work, place_first
+from .changing import Change, change_to, count_gpus, place_first
 from .forecast import Forecast, Latest, RateForecast
 from .policies import Always, DayNight, Forecasting, Never, Policy, Running, Threshold, clairvoyant
 from .replan import fewest
@@ -104,11 +104,11 @@ class _Stage:
 
     @property
     def _gpus(self) -> int:
-        return sum(gpus_at_work(self.deployment).values())
+        return count_gpus(self.deployment)
 
     @property
     def _cost(self) -> Fraction:
-        return self.scene.planner.cost_of(gpus_at_work(self.deployment))
+        return self.scene.planner.cost_of(self.deployment)
 
     def running(self, at_s: Fraction) -> Running:
         has = {name: steps[-1][1] for name, steps in self.capacity.items()}
@@ -255,7 +255,7 @@ def roomy_fleet(scene: Scene) -> Deployment:
     devices = {each.key: each for each in peak.serving.gpus}
     number = {}
     for key in devices:
-        each = scene.planner.cost_of({key: 1})
+        each = scene.planner.prices[key]
         if not each:
             raise InvalidOption(f"the GPU {key} costs nothing; expected a cost > 0 to play a trace")
         number[key] = 2 * int((peak.solution.cost or 0) / each)

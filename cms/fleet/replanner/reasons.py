@@ -11,7 +11,7 @@ from ...files.documents import number_to_json
 from ...values.numbers import shown
 from ..deployment.observation.age import format_time
 from ..deployment.transition import transition_to_json
-from .changing import gpus_at_work
+from .changing import count_gpus
 from .replan import Path, ReplanDecision
 
 
@@ -32,11 +32,11 @@ def services_of(answer: ReplanDecision) -> tuple[Supplied, ...]:
 
 def headline(answer: ReplanDecision) -> str:
     """Say what is done now in a line."""
-    gpus = _gpus(sum(gpus_at_work(answer.now).values()))
+    gpus = _gpus(count_gpus(answer.now))
     if answer.keeps:
         return f"keep: what runs on {gpus} goes on"
     target = answer.way.transition.target
-    return f"change: {gpus} -> {_gpus(sum(gpus_at_work(target).values()))}"
+    return f"change: {gpus} -> {_gpus(count_gpus(target))}"
 
 
 def reasons(answer: ReplanDecision) -> Iterator[str]:

@@ -22,7 +22,7 @@ from ..deployment import Deployment
 from ..deployment.recounting import recounted
 from ..deployment.transition import Durations, Impossible, schedule, transition
 from ..serving.plan import Plan
-from .changing import Change, change_to, gpus_at_work
+from .changing import Change, change_to
 from .forecast import Forecast
 from .rates import Rates, format_time
 from .windows import Planner, Terms, Windows
@@ -75,6 +75,7 @@ def replan(
 ) -> ReplanDecision | Impossible:
     """Decide whether to go on with what runs, and plan the way where not.
 
+    Plans are for the GPUs that are there, beside what is foreign (`list_available`).
     Nothing is remembered: the same files give the same answer, and what it leads to is gone on with
     while rates stay as they were foreseen. The last of the observed rates is now's. Load curves of
     what runs count where the planner has no other of their points. The time limit, in seconds, is
@@ -99,11 +100,11 @@ def replan(
     names = [each.name for each in planner.services]
     same_services(history, names)
     _refuse_unknown_work(now, names)
-    planner = planner.knowing(now.rule)
+    planner = planner.on(now)
     empty = planner.serving(dict.fromkeys(names, Fraction(0)))
     now = recounted(now, empty.services, empty.rule)
     windows = terms.windows(forecast, history.of(names), planner)
-    cost = planner.cost_of(gpus_at_work(now))
+    cost = planner.cost_of(now)
     try:
         found = decide(windows, _has(now, planner), cost, terms.hysteresis)
     except NoPath as fault:

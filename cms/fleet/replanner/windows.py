@@ -14,12 +14,15 @@ from ...errors import CmsError, InvalidOption, InvalidProblem
 from ...solving.solve import solve
 from ...values.fields import CheckedFields
 from ...values.numbers import Number, exact, shown
+from ..deployment import Deployment
 from ..hardware import Gpu
+from ..placement.gpu_group import cost_at_work, list_available
 from ..serving.capacity import CapacityRule
+from ..serving.gpus_used import find_gpus, key_by_gpu
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
 from ..serving.posing import build_problem
-from ..serving.queueing import DEFAULT_RULE, QueueingRule, queueing_rule
+from ..serving.queueing import DEFAULT_RULE, queueing_rule
 from ..serving.service import Service
 from ..serving.serving_problem import ServingProblem
 from .forecast import Forecast, Known, RateForecast
@@ -57,7 +60,7 @@ class Planner:
     ) -> None:
         self.services = tuple(services)
         self.margin = exact(margin, "the margin", error=InvalidOption)
-        self._points, self._gpus, self._terms = tuple(operating_points), gpus, terms
+        self._points, self._gpus, self._terms = tuple(operating_points), find_gpus(gpus), terms
         self._how: dict[str, Any] = {
             "method": method, "time_limit": time_limit, "seed": seed, "threads": threads,
             "cancel": cancel,
@@ -76,20 +79,32 @@ class Planner:
 
     def by(self, method: str) -> Planner:
         """Return one that plans the same by another method."""
-        return self._again(how={**self._how, "method": method})
+        return self._again(method=method)
 
-    def _again(self, **changed: dict[str, Any]) -> Planner:
-        how, terms = changed.get("how", self._how), changed.get("terms", self._terms)
-        return Planner(self.services, self._points, self._gpus, margin=self.margin, **how, **terms)
+    def _again(self, **changed: Any) -> Planner:
+        how = {"margin": self.margin, **self._how, **self._terms, **changed}
+        return Planner(self.services, self._points, self._gpus, **how)
 
-    def knowing(self, rule: QueueingRule | None) -> Planner:
-        """Return one that knows the load curves of what runs, by its rule, besides its own."""
-        own = queueing_rule(self._terms.get("rule") or DEFAULT_RULE) if not self.shares else None
-        known = rule.curves if isinstance(rule, CapacityRule) else {}
-        if not (known and isinstance(own, CapacityRule)) or own.certified:
+    def on(self, now: Deployment) -> Planner:
+        """Return one that plans for the GPUs of a fleet, and knows the load curves of its rule.
+
+        Limits on GPU types together count every GPU of these types, unless the planner's terms say
+        which GPUs are `available`. Where services share instances in time GPUs are empty ones.
+        """
+        if self.shares:
             return self
-        curves = {**known, **own.curves, **(self._terms.get("load_curves") or {})}
-        return self._again(terms={**self._terms, "load_curves": curves})
+        terms = dict(self._terms)
+        if not terms.get("available"):
+            terms["available"] = there = list_available(now, self._gpus)
+            terms["group_limits"] = [
+                replace(it, weights={e.name: n for e in there if (n := it.weights.get(e.gpu))})
+                for it in terms.get("group_limits", ())
+            ]
+        own, rule = queueing_rule(terms.get("rule") or DEFAULT_RULE), now.rule
+        if isinstance(rule, CapacityRule) and isinstance(own, CapacityRule) and not own.certified:
+            curves = {**rule.curves, **own.curves, **(terms.get("load_curves") or {})}
+            terms["load_curves"] = curves or None
+        return self._again(**terms)
 
     def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
         """Build the problem of some rates."""
@@ -110,11 +125,15 @@ class Planner:
             self._known[key] = Plan(serving, solution)
         return self._known[key]
 
-    def cost_of(self, gpus: Mapping[str, int]) -> Fraction:
-        """Return what GPUs cost together, by their keys."""
-        costs = self._terms.get("costs") or {}
-        each = (n * exact(costs.get(key, 1), f"the cost of {key}") for key, n in gpus.items())
-        return sum(each, Fraction(0))
+    @property
+    def prices(self) -> dict[str, Fraction]:
+        """What an empty GPU of each type costs, by key."""
+        costs = key_by_gpu("cost", self._terms.get("costs"), self._gpus)
+        return {it.key: exact(costs.get(it.key, 1), f"the cost of {it.key}") for it in self._gpus}
+
+    def cost_of(self, fleet: Deployment) -> Fraction:
+        """Return what the GPUs with managed work cost together; beside foreign work, nothing."""
+        return cost_at_work(fleet, self.prices)
 
     @cached_property
     def largest_supply(self) -> dict[str, Fraction]:

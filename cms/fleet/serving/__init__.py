@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .available import AvailableGpus, HeldInstance
 from .capacity import CapacityRule, sustainable_load
 from .csv_input import read_operating_points, read_services
 from .gpulet_utilisations import read_gpulet_utilisations
+from .gpus_used import AvailableGpus, HeldInstance
 from .interference import (
     Interference,
     LinearSlowdown,
@@ -20,12 +20,11 @@ from .neighbours import NeighbourServing, neighbour_faults
 from .operating_point import OperatingPoint
 from .plan import Instances, Plan, PlanGroup, ServicePlan, Use
 from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan
-from .posed import Served
 from .posing import build_problem
 from .queueing import RULES, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Promise, Service
-from .serving_problem import ServingProblem
+from .serving_problem import Served, ServingProblem
 from .time_sharing import Headroom, SharedServing, TimeSharing
 
 __all__ = ["Service", "OperatingPoint", "read_services", "read_operating_points"]

@@ -14,9 +14,8 @@ from ...files.problems import problem_to_json
 from ...problem.machine_problem import MachineProblem
 from ...problem.parts import AnyConfiguration, MachineType
 from ...values.numbers import shown
-from .available import AvailableGpus, HeldInstance
 from .capacity import CapacityRule
-from .gpus_used import list_configurations
+from .gpus_used import AvailableGpus, HeldInstance, list_configurations
 from .latency_rule import LatencyRule
 from .load_curve import POINT_KEYS, LoadCurve, PointKey, key_of
 from .measurements import InstanceKind, find_allowed_instances, is_measured_on

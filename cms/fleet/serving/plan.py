@@ -18,15 +18,14 @@ from ...time_sharing.prices import MixPrices
 from ...values.numbers import shown
 from ...values.views import Record, Tabular, Viewed
 from ..hardware import Gpu, Placement
-from .available import AvailableGpus
 from .capacity import CapacityRule
+from .gpus_used import AvailableGpus
 from .latency_rule import LatencyRule
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
-from .posed import Served
 from .posing import AnyServing
 from .service import Service
-from .serving_problem import ServingProblem
+from .serving_problem import Served, ServingProblem
 from .time_sharing import SharedServing
 
 #: Services that a printed plan lists before it says how many more there are.

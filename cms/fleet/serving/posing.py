@@ -10,17 +10,15 @@ from ...problem.parts import GroupLimit
 from ...time_sharing.duty_cycle import DutyCycleRule
 from ...values.numbers import Number, exact
 from ..hardware import Gpu
-from .available import AvailableGpus
-from .gpus_used import DEFAULT_GPU, find_gpus
+from .gpus_used import DEFAULT_GPU, AvailableGpus, find_gpus
 from .interference import Interference
 from .load_curve import LoadCurve, PointKey
 from .measurements import only_device, sort_measurements
 from .neighbours import NeighbourServing, pose_beside
 from .operating_point import OperatingPoint
-from .posed import PlanRequest
 from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule, with_curves, with_latency_margin
 from .service import Service
-from .serving_problem import ServingProblem, pose_unshared
+from .serving_problem import PlanRequest, ServingProblem, pose_unshared
 from .time_sharing import DEFAULT_FRAME_RULE, Headroom, SharedServing, TimeSharing, pose_shared
 
 #: What :func:`build_problem` returns, whatever a block serves at a time.

@@ -28,9 +28,9 @@ from .gpus_used import SPLITS, block_prefixes
 from .latency_rule import margin_words, require_margin
 from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
-from .posed import PlanRequest, Posed, Served
 from .queueing import RULES, QueueingRule
 from .service import Service
+from .serving_problem import PlanRequest, Posed, Served
 from .table_guards import read_keyed
 
 DEFAULT_FRAME_RULE = DutyCycleRule.ROUND_ROBIN

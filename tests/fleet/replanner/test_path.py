@@ -256,7 +256,7 @@ def test_an_envelope_is_the_highest_rate_until_a_successor_stands(
 ) -> None:
     own = tuple(map(Fraction, rates))
     courses = RateForecast(Fraction(60), {"a": own})
-    windows = Windows(courses, every, lead, 99, Planner([], [], []))
+    windows = Windows(courses, every, lead, 99, Planner([], [], ["a30-24gb"]))
     assume(windows.count >= 1)
     assert windows.count == (len(rates) - 1) // every
     b = data.draw(st.integers(1, windows.count))

@@ -43,7 +43,7 @@ from cms.fleet.replanner import (
     roomy_fleet,
     shortest,
 )
-from cms.fleet.replanner.changing import Change, gpus_at_work
+from cms.fleet.replanner.changing import Change
 from cms.fleet.replanner.playing import shortage_s
 from cms.fleet.serving import OperatingPoint
 from tests.fleet.plans import POINTS as SHARED_POINTS
@@ -111,7 +111,7 @@ def test_after_its_own_change_it_goes_on(
     now = place(desired_state(start), FLEET).deployment  # type: ignore[union-attr]
     for _ in range(2):
         has = {name: now.capacity(name) for name in "ab"}
-        found = decide(windows, has, PLANNER.cost_of(gpus_at_work(now)))
+        found = decide(windows, has, PLANNER.cost_of(now))
         if found.keeps:
             break
         assert found.plan is not None

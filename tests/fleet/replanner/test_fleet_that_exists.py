@@ -1,0 +1,93 @@
+"""Replanning on the fleet that exists: held against every layout of tiny fleets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from cms.fleet import OperatingPoint, Service, get_gpu
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
+from cms.fleet.replanner import Latest, NoPath, Planner, Rates, ReplanDecision, Terms, replan
+from cms.values.frozen import FrozenMap
+from tests.fleet.test_one_plan import PROFILES, RULE, drawn_case, point, running
+from tests.references.fleet_plans import is_served, least_cost
+from tests.samples import few
+
+HOUR = Fraction(3600)
+TERMS = Terms(horizon_s=HOUR, lead_s=Fraction(0), restart_cost=Fraction(0))
+
+
+@pytest.mark.parametrize("seed", few(12, range(300)))
+def test_replan_costs_as_much_as_the_best_of_all_layouts(seed: int) -> None:
+    case = drawn_case(seed)
+    asked = replace(
+        case.asked, replicas={}, spread=frozenset(), apart=False, most={}, survive=Fraction(0)
+    )
+    services = [Service(name, name, 0, 1000) for name in asked.rates]
+    points = [point(s, key, p) for s in asked.rates for key in case.gpus for p in PROFILES[key]]
+    planner = Planner(services, points, case.gpus, rule=RULE, costs=asked.prices, limits=asked.caps)
+    rates = Rates(Fraction(0), HOUR, {name: (rate, rate) for name, rate in asked.rates.items()})
+    best = least_cost(case.fleet, asked)
+    try:
+        found = replan(case.fleet, rates, planner, Latest(), TERMS)
+    except NoPath:
+        assert best is None
+        return
+    if best is None:  # more runs than the caps allow, and it is enough
+        assert isinstance(found, ReplanDecision)
+        assert found.keeps
+        return
+    assert isinstance(found, ReplanDecision)
+    assert found.windows.ask(0, 1).solution.cost == best[0]
+    target = found.way.transition.target
+    assert check_deployment(target) == ()
+    assert is_served(target, asked)
+    if not found.keeps:
+        assert found.windows.planner.cost_of(target) == best[0]
+
+
+def test_replan_plans_beside_foreign_instances_and_by_the_prices_of_nodes() -> None:
+    """The plan for empty GPUs is one 4g.24gb, which has no place; the free GPU costs too much."""
+    a30 = get_gpu("a30-24gb")
+    taken = Instance("1g.6gb", 0, owner="pod x/y")
+    cards = tuple(FleetGpu("n", at, a30, instances=(taken,)) for at in range(2))
+    fleet = Deployment((FleetNode("n", cards),))
+    points = [
+        OperatingPoint("m", a30.key, profile, 1, 1, speed, 5)
+        for profile, speed in (("1g.6gb", 10), ("2g.12gb", 22), ("4g.24gb", 45))
+    ]
+    planner = Planner([Service("chat", "m", 0, 100)], points, [a30], rule="plain")
+    assert planner.plan({"chat": Fraction(44)}).solution.machine_count == 1
+
+    def decided(rate: int, on: Deployment) -> ReplanDecision:
+        rates = Rates(Fraction(0), HOUR, {"chat": (Fraction(rate),) * 2})
+        found = replan(on, rates, planner, Latest(), TERMS)
+        assert isinstance(found, ReplanDecision)
+        return found
+
+    found = decided(44, fleet)
+    assert found.windows.ask(0, 1).solution.machine_count == 2
+    assert found.way.transition.target.capacity("chat") >= 44
+    assert found.windows.planner.cost_of(found.way.transition.target) == 0
+    with pytest.raises(NoPath, match="no plan on the GPUs there are serves the rates from 3600 s"):
+        decided(65, fleet)
+    more = replace(fleet, nodes=(*fleet.nodes, FleetNode("m", (FleetGpu("m", 0, a30),))))
+    assert decided(65, more).windows.ask(0, 1).solution.cost == 1
+
+
+def test_cost_of_a_fleet_counts_prices_of_nodes_and_nothing_beside_foreign_instances() -> None:
+    a30, work = get_gpu("a30-24gb"), running("a", "a30-24gb", "1g.6gb", 0)
+    beside = (Instance("1g.6gb", 1, owner="pod x/y"), work)
+    nodes = tuple(
+        FleetNode(name, (FleetGpu(name, 0, a30, instances=held),), FrozenMap(labels))
+        for name, held, labels in (
+            ("dear", (work,), {"price_per_hour": "5"}), ("own", (work,), {}),
+            ("shared", beside, {"price_per_hour": "5"}), ("idle", (), {}),
+        )
+    )  # fmt: skip
+    points = [point("a", a30.key, "1g.6gb")]
+    planner = Planner([Service("a", "a", 0, 1000)], points, ["a30"], costs={"a30": "7/3"})
+    fleet = Deployment(nodes, (Service("a", "a", 0, 1000),), RULE)
+    assert planner.cost_of(fleet) == 5 + Fraction(7, 3)
