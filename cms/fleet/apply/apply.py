@@ -20,18 +20,14 @@ from ..deployment.transition import (
     check_transition,
     reversal,
 )
-from .frontier import PER_NODE, find_makespan
 from .hooks import HOOKS, Hooks
 from .journal import Head, Journal
 from .kubectl import Deployments, GpuOperator
-from .nvidia_smi import MigParted, NvidiaSmi
-from .runner import Outcome, Runner
-from .scripts import write_scripts
-from .shell import ActionFailed
+from .nvidia_smi import MigParted, NvidiaSmi, write_scripts
+from .runner import PER_NODE, Outcome, Runner, find_makespan
 from .slurm import Slurm
-from .states import shorten
-from .tool import Job, Look, Tool, Worker
-from .units import Seat, Unit, list_units, refuse_units
+from .tool import ActionFailed, Job, Look, Tool, Worker
+from .units import Seat, Unit, list_units, refuse_units, shorten
 
 __all__ = ["TOOLS", "Apply", "begin_undo", "find_tool"]
 
@@ -112,15 +108,21 @@ class Apply:
                 yield from (f"# start {seat}" for seat in unit.starts)
 
     def write_scripts(self) -> dict[str, str]:
-        """Return scripts that do the same; see :func:`~cms.fleet.apply.scripts.write_scripts`."""
-        return write_scripts(self.units, TOOLS[self.head.tool](self.job))
+        """Return scripts that do the same; UnsupportedProblem of a tool that reaches all nodes."""
+        tool = TOOLS[self.head.tool](self.job)
+        if self.head.tool.drains_nodes or not isinstance(tool, NvidiaSmi):
+            raise UnsupportedProblem(
+                "scripts are for tools that run on the nodes, nvidia-smi and mig-parted; kubectl "
+                "and scontrol reach all nodes from here: leave out --print"
+            )
+        return write_scripts(self.units, tool)
 
     def find_worker(self, journal: Journal | None = None) -> Worker | None:
         """Return what starts and stops work; InvalidProblem if floors need it and nothing does."""
         if not self.head.with_work:
             return None
         if self.commands:
-            return Hooks(self.head.transition, self.commands, self.job.shell.timeout_s)
+            return Hooks(self.head.transition, self.commands, self.job.shell)
         if self.head.tool is PartitioningTool.GPU_OPERATOR:
             return Deployments(self.job, self._running(journal.phases if journal else {}))
         floors = {name for name, floor in self.head.transition.floors.items() if floor.rps}
@@ -135,10 +137,11 @@ class Apply:
 
     def _running(self, phases: dict[int, str]) -> list[Seat]:
         """Return what is to run now."""
-        seats = []
-        for card in self.head.transition.start.gpus():
-            seats += [Seat(card, i, 0) for i in card.instances if i.work and i.is_managed]
-        places = {(seat.gpu.name, seat.instance): seat for seat in seats}
+        places = {
+            (card.name, each): Seat(card, each, 0)
+            for card, each in self.head.transition.start.instances()
+            if each.work and each.is_managed
+        }
         for unit in self.units:
             if phases.get(unit.number) in ("stopped", "changed", "done"):
                 for seat in unit.stops:

@@ -13,8 +13,7 @@ from ...files.source import write_bytes
 from ..deployment.export.slurm import node_line, offered, throughout
 from ..deployment.model import FleetNode
 from .nvidia_smi import MigParted
-from .shell import ActionFailed
-from .tool import Look
+from .tool import ActionFailed, Look
 from .units import Unit
 
 __all__ = ["Slurm"]

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import MappingProxyType
 
 from ...schedule.faults import Violation
-from .difference import GpuDifference, difference, join_services, with_fixed
-from .instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, StartSource, State, Work
+from .difference import GpuDifference, compare_gpus, with_fixed
+from .instance import (
+    UNKNOWN_OWNER,
+    WHOLE,
+    Instance,
+    Mode,
+    StartSource,
+    State,
+    Work,
+    list_counts,
+)  # fmt: skip
 from .model import Deployment, FleetGpu, FleetNode
 
 __all__ = ["settle_guesses", "settle_pods", "verify"]
@@ -32,29 +41,21 @@ def verify(
     observed, of_states, _ = settle_pods(settle_guesses(observed, target), target, of_pods)
     found: dict[str, list[Violation]] = {}
     there = {card.name: card for card in observed.gpus()}
-    pairs: list[tuple[FleetGpu, FleetGpu]] = []
     counted: dict[str, list[tuple[FleetGpu, FleetGpu]]] = {}
     for card in target.gpus():
         other = there.get(card.name)
-        faults = list(_of_gpu(other, card))
-        if faults:
-            found[card.name] = faults
-        elif other is not None and StartSource.UNKNOWN not in (
-            other.start_source,
-            card.start_source,
-        ):
-            pairs.append((_as_meant(other, card), card))
-        elif other is not None:
+        found[card.name] = faults = list(_of_gpu(other, card))
+        if faults or other is None:
+            continue
+        if StartSource.UNKNOWN in (other.start_source, card.start_source):
             counted.setdefault(card.node, []).append((other, card))
-    seen = _only(observed, (pair[0] for pair in pairs), target)
-    meant = _only(target, (pair[1] for pair in pairs), target)
-    for each in difference(seen, meant).gpus:
-        found[each.then.name] = list(_of_instances(each))
+        else:
+            faults += _of_instances(compare_gpus(_as_meant(other, card), card))
     for alike in counted.values():
-        found[alike[0][1].name] = list(_of_counted(alike, of_pods))
+        found[alike[0][1].name] += _of_counted(alike, of_pods)
     return tuple(
         fault
-        for name in (*(card.name for card in target.gpus()), *of_states)
+        for name in (*found, *of_states)
         for fault in (*found.pop(name, ()), *of_states.pop(name, ()))
     )
 
@@ -78,12 +79,7 @@ def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
         StartSource.UNKNOWN in (seen.start_source, meant.start_source)
         and seen.counts != meant.counts
     ):
-        yield Violation("count", meant.name, _counted(seen), _counted(meant))
-
-
-def _counted(card: FleetGpu) -> str:
-    counts = sorted(card.counts.items())
-    return " + ".join(f"{count} x {profile}" for profile, count in counts) or "nothing"
+        yield Violation("count", meant.name, *map(list_counts, (seen.counts, meant.counts)))
 
 
 def _of_counted(
@@ -108,12 +104,8 @@ def _of_counted(
 
 
 def _listed(doing: Counter[tuple[str, Work | None, str | None]]) -> str:
-    named = Counter(
-        str(Instance(profile, None, work, owner))
-        for (profile, work, owner), n in doing.items()
-        for _ in range(n)
-    )
-    return " + ".join(f"{n} x {name}" for name, n in sorted(named.items()))
+    named = (str(Instance(profile, None, *does)) for profile, *does in doing.elements())
+    return list_counts(Counter(named))
 
 
 def settle_guesses(observed: Deployment, target: Deployment) -> Deployment:
@@ -243,34 +235,21 @@ def _as_meant(seen: FleetGpu, meant: FleetGpu) -> FleetGpu:
     return replace(seen, instances=tuple(map(told, seen.instances)))
 
 
-def _only(deployment: Deployment, kept: Iterable[FleetGpu], target: Deployment) -> Deployment:
-    """Return the nodes with some GPUs alone; the target's services are known as well."""
-    cards = {card.name: card for card in kept}
-    nodes = tuple(
-        replace(node, gpus=tuple(cards[c.name] for c in node.gpus if c.name in cards))
-        for node in deployment.nodes
-    )
-    return Deployment(nodes, join_services(deployment, target))
-
-
 def _of_instances(each: GpuDifference) -> Iterator[Violation]:
     name = each.then.name
     extra = {one.place: one for one in each.deleted}
-    wrong: list[tuple[Instance, Violation]] = []
+    wrong: list[tuple[Instance, str, str, str]] = []  # where, kind, what is there, what is to be
     for other in each.created:
         one = extra.pop(other.place, None)
-        if one is None:
-            fault = Violation("missing", name, f"nothing at {other.place}", str(other))
-        else:
-            fault = Violation("work", name, str(one), str(other))
-        wrong.append((other, fault))
-    for one in extra.values():
-        wrong.append((one, Violation("extra", name, str(one), "nothing there")))
+        has = ("missing", f"nothing at {other.place}") if one is None else ("work", str(one))
+        wrong.append((other, *has, str(other)))
+    wrong += ((one, "extra", str(one), "nothing there") for one in extra.values())
     for one, other in each.restarted:
         same = one.work == other.work
-        what = ("state", "it running") if same else ("work", str(other))
-        wrong.append((other, Violation(what[0], name, str(one), what[1])))
+        kind, needs = ("state", "it running") if same else ("work", str(other))
+        wrong.append((other, kind, str(one), needs))
     for one in (*each.kept, *each.foreign):
         if one.state in (State.STARTING, State.DRAINING):
-            wrong.append((one, Violation("state", name, str(one), "it running")))
-    yield from (fault for _, fault in sorted(wrong, key=lambda pair: pair[0].order))
+            wrong.append((one, "state", str(one), "it running"))
+    for _, kind, has_it, needs in sorted(wrong, key=lambda told: told[0].order):
+        yield Violation(kind, name, has_it, needs)

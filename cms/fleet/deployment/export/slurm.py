@@ -23,19 +23,15 @@ __all__ = ["node_line", "offered", "throughout", "write"]
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
     """Write gres.conf, and a line for each node while it is cut anew and after."""
-    mig_parted.refuse_foreign(deployment, options.now)
+    files, before = mig_parted.node_files(deployment, options)
     today = find_current(deployment, options.now)
     nodes = [node for node in deployment.nodes if node.gpus]
     total = sum((offered(node.gpus, options) for node in nodes), Counter[str]())
     kinds = sorted({"gpu", *(name.partition(":")[0] for name in total)})
     # where there is no slurmdbd, slurmctld does not start with a TRES of gres
     tracked = sorted({f"gres/{name}" for name in (*kinds, *total)})
-    files = {
-        "mig-parted.yaml": mig_parted.configs_text(deployment, options),
-        "nodes.csv": mig_parted.node_table(deployment),
-        "cms-slurm.conf": render("slurm.conf", kinds=kinds, tracked=tracked, nodes=nodes),
-        "gres.conf": "".join(_gres(node) for node in nodes),
-    }
+    files["cms-slurm.conf"] = render("slurm.conf", kinds=kinds, tracked=tracked, nodes=nodes)
+    files["gres.conf"] = "".join(_gres(node) for node in nodes)
     for node in nodes:
         stays = Counter[str]()
         if today is not None:
@@ -43,7 +39,6 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
             stays = throughout(befores, node.gpus, options)
         files[f"nodes/{node.name}.conf"] = node_line(node, offered(node.gpus, options), options)
         files[f"shrunk/{node.name}.conf"] = node_line(node, stays, options)
-    before = mig_parted.config_names(options.now)
     return assemble("slurm", deployment, options, files, before=before)
 
 

@@ -142,8 +142,7 @@ def _cluster_facts(
     cluster: Sequence[tuple[Source, Sequence[Parsed], str]], service_label: str | None
 ) -> list[NodeFacts]:
     """Return what a cluster says of its nodes; its files are read as one."""
-    from .cluster import ASK  # which loads pydantic
-    from .kubernetes import read_kubernetes
+    from .kubernetes import ASK, read_kubernetes  # which loads pydantic
 
     documents = [each for _, own, _ in cluster for each in own]
     name = ", ".join(source.name for source, _, _ in cluster)
