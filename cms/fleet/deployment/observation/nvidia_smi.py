@@ -56,6 +56,11 @@ _HANDLE = re.compile(
 _PART = re.compile(r"^\d+c\.")
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _NO_MIG, _NO_INSTANCES = "No MIG-enabled devices found", "No GPU instances found"
+#: What is said of GPUs.
+_TELLS = re.compile(
+    rf"GPU instances:|{_LOG}|{_NO_MIG}|{_NO_INSTANCES}|^[ \t]*\|?\s*\d+\s+MIG\s|^\s*{_CARD.pattern}"
+    rf"|(?i:{_HANDLE.pattern})", re.M,
+)  # fmt: skip
 _CLOCK = re.compile(r"\w{3} \w{3} +\d+ [\d:]{8} \d{4}")
 # Lines of boxes, of blanks and of headings say nothing.
 _FRAME = re.compile(r"[\s+\-=|]*")
@@ -106,7 +111,6 @@ class _Reader:
     none: dict[str, str] = field(default_factory=dict)  # where it says that there are none, or off
     lost: dict[str, Statement] = field(default_factory=dict)  # GPUs without a number, by address
     warnings: dict[str, None] = field(default_factory=dict)
-    found: bool = False
 
     @property
     def where(self) -> str:
@@ -147,14 +151,7 @@ class _Reader:
 
 def is_nvidia_smi(source: Source) -> bool:
     """Whether a text looks like something that ``nvidia-smi`` printed."""
-    text = source.text
-    said = ("GPU instances:", "NVIDIA-SMI", _LOG, _NO_MIG, _NO_INSTANCES)
-    return bool(
-        any(each in text for each in said)
-        or re.search(r"^\|\s+\d+\s+MIG\s", text, re.M)
-        or _CARD.search(text)
-        or any(_HANDLE.fullmatch(line.strip()) for line in text.splitlines())
-    )
+    return "NVIDIA-SMI" in source.text or _TELLS.search(source.text) is not None
 
 
 def read_nvidia_smi(*sources: Source) -> NodeFacts:
@@ -166,18 +163,18 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
     read = _Reader(sources[0])
     logs: list[tuple[Source, int, str]] = []
     for source in sources:
-        read.source, read.found = source, _LOG in source.text
-        before, is_log, after = source.text.partition(_LOG)
-        log, end, rest = f"{is_log}{after}".partition(_LOG_END)
-        if read.found:
-            logs.append((source, before.count("\n"), log + end))
-            before += "\n" * log.count("\n")
-        _read_lines(read, (before + rest).splitlines())
-        if not read.found:
+        if not _TELLS.search(source.text):
             raise source.error(
                 f"{source.name} has nothing that nvidia-smi prints of GPUs",
                 expected=f"the output of: {_LGI}; {ASK}",
             )
+        read.source = source
+        before, is_log, after = source.text.partition(_LOG)
+        log, end, rest = f"{is_log}{after}".partition(_LOG_END)
+        if is_log:
+            logs.append((source, before.count("\n"), log + end))
+            before += "\n" * log.count("\n")
+        _read_lines(read, (before + rest).splitlines())
     for each in logs:  # last, since its GPUs may be known by number from the rest
         _read_log(read, *each)
     _refuse_contradictions(read)
@@ -274,7 +271,7 @@ def _read_lines(read: _Reader, lines: list[str]) -> None:
         if in_overview or bare.startswith(("<?xml", "<!DOCTYPE")) or _CLOCK.fullmatch(bare):
             continue
         if match := _CARD.fullmatch(bare):
-            last, read.found = int(match[1]), True
+            last = int(match[1])
             read.tell(last, "uuid", match[3].strip())
             read.tell(last, "product", match[2].strip())
         elif match := _DEVICE.fullmatch(bare):
@@ -282,7 +279,7 @@ def _read_lines(read: _Reader, lines: list[str]) -> None:
                 raise read.fault("a MIG device stands before its GPU", "nvidia-smi -L")
             read.card(last).listed[int(match[2])] = _Listed(match[1], match[3], read.where)
         elif match := _HANDLE.fullmatch(bare):
-            said, read.found = Statement(match[3].strip().rstrip("."), read.where), True
+            said = Statement(match[3].strip().rstrip("."), read.where)
             if match[1] is None:
                 read.lost.setdefault(match[2].lower(), said)
             else:
@@ -304,12 +301,12 @@ def _read_listing(read: _Reader, line: str) -> None:
     """Read a line of a listing of instances, or one that says that there are none."""
     for said in (_NO_MIG, _NO_INSTANCES):
         if said in line:
-            read.found, read.listing = True, read.listing or read.where
+            read.listing = read.listing or read.where
             read.none.setdefault(said, read.where)
             return
     words = line.replace("|", " ").split()
     if "instances:" in words:
-        read.found, read.listing = True, read.listing or read.where
+        read.listing = read.listing or read.where
     if "MIG" not in words or not is_whole(words[0]):
         if not (_FRAME.fullmatch(line) or {word.lower() for word in words} <= _WORDS):
             raise read.fault(f"{line.strip()[:60]!r} is not understood", _LGI)
@@ -319,7 +316,7 @@ def _read_listing(read: _Reader, line: str) -> None:
         raise read.fault(
             f"{' '.join(words)[:60]!r} is no GPU instance with its placement Start:Size", _LGI
         )
-    read.found, read.listing = True, read.listing or read.where
+    read.listing = read.listing or read.where
     card, number = read.card(int(words[0])), int(words[4])
     for other in card.instances:
         if other.gpu_instance == number:
