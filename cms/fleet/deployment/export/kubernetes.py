@@ -114,26 +114,21 @@ class _Base(NamedTuple):
 
 
 def _overlay(
-    deployment: Deployment,
-    workloads: Iterable[Workload],
-    options: ExportOptions,
+    deployment: Deployment, workloads: Iterable[Workload], options: ExportOptions,
     claims: dict[str, _Claim],
-) -> tuple[dict[str, str], tuple[Route, ...]]:
+) -> tuple[dict[str, str], tuple[Route, ...]]:  # fmt: skip
     space = options.namespace
-    if space is not None and dns_label(space) != space:
-        raise InvalidProblem(
-            f"the namespace is {space!r}; expected a name of Kubernetes, such as "
-            f"{dns_label(space)!r}"
-        )
+    if space is not None and (name := dns_label(space)) != space:
+        what = f"the namespace is {space!r}; expected a name of Kubernetes, such as {name!r}"
+        raise InvalidProblem(what)
     services = sorted({each.key.service for each in workloads})
     _require_distinct(services)
     bases = _bases(options.base, services)
     routes = find_routes(deployment, options, {name: each.port for name, each in bases.items()})
-    for route in routes:
-        if not route.port:
-            base = bases[route.service]
-            what = f"the container {base.server!r} names no port, to which the route of service"
-            raise FileError(base.source, f"{what} {route.service!r} could lead", expected="one")
+    for route in (each for each in routes if not each.port):
+        base = bases[route.service]
+        what = f"the container {base.server!r} names no port, to which the route of service"
+        raise FileError(base.source, f"{what} {route.service!r} could lead", expected="one")
     files: dict[str, str] = {}
     if routes:
         files[_ROUTES] = render(_ROUTES, routes=routes)
@@ -148,9 +143,8 @@ def _overlay(
         own = f"../../base/{dns_label(each.key.service)}"
         files[f"{folder}/kustomization.yaml"] = _kustomization([own], patch=True)
         group = group_name(each.key, deployment) if routes else ""
-        files[f"{folder}/patch.yaml"] = _patch(
-            each, bases[each.key.service], claims.get(each.name), group
-        )
+        patch = _patch(each, bases[each.key.service], claims.get(each.name), group)
+        files[f"{folder}/patch.yaml"] = patch
     files["kustomization.yaml"] = _kustomization(parts, namespace=space)
     return files, routes
 
@@ -209,12 +203,9 @@ def _bases(given: tuple[Source, ...], services: Iterable[str]) -> dict[str, _Bas
     for service in services:
         if service not in own and len(general) != 1:
             found = ", ".join(name for name, _ in general) or "none"
-            raise FileError(
-                given[0].name,
-                f"of the bases, none is of service {service!r}; for all: {found}",
-                expected=f"a Deployment with the label {SERVICE_LABEL}: {label_value(service)}, "
-                "or one for all services",
-            )
+            what = f"of the bases, none is of service {service!r}; for all: {found}"
+            own_one = f"a Deployment with the label {SERVICE_LABEL}: {label_value(service)}"
+            raise FileError(given[0].name, what, expected=f"{own_one}, or one for all services")
     return {name: own[name] if name in own else general[0][1] for name in services}
 
 
@@ -237,18 +228,11 @@ def _read_base(source: Source) -> tuple[set[str], _Base]:
     found = read_object(first, DeploymentObject)
     containers = found.containers
     if not all(each.name for each in (containers or [Container()])):
-        inner = first.at("spec").at("template").at("spec").at("containers")
-        raise inner.error(
-            f"{inner.label()} has none, or one without a name", expected="a name each"
-        )
-    taken = [
-        {
-            kind: tuple(names)
-            for kind, names in (("limits", each.limits), ("requests", each.requests))
-            if names
-        }
-        for each in containers
-    ]
+        inner = first.at("spec", "template", "spec", "containers")
+        what = f"{inner.label()} has none, or one without a name"
+        raise inner.error(what, expected="a name each")
+    asked = ({"limits": each.limits, "requests": each.requests} for each in containers)
+    taken = [{kind: tuple(names) for kind, names in each.items() if names} for each in asked]
     server = next((at for at, each in enumerate(taken) if each), 0)
     text = source.text.replace("\r\n", "\n").rstrip("\n") + "\n"
     own = tuple(each.name for each in containers)

@@ -45,14 +45,14 @@ def possible_contents(
     cut into nothing.
     """
     wanted: Counter[str] = Counter()
-    sizes: dict[str, tuple[int, int]] = {}
     for name, count in totals.items():
         if count:
-            part = None if name == WHOLE else card.profile(name)
-            own = part.name if part else WHOLE
-            wanted[own] += count
-            whole = card.memory_slices, card.compute_slices
-            sizes[own] = (part.memory, part.compute) if part else whole
+            wanted[name if name == WHOLE else card.profile(name).name] += count
+    sizes = {
+        name: (card.memory_slices, card.compute_slices) if name == WHOLE
+        else (card.profile(name).memory, card.profile(name).compute)
+        for name in wanted
+    }  # fmt: skip
     names = sorted(wanted, key=lambda name: (-sizes[name][0], name))
     parts = [name for name in names if name != WHOLE]
     held: list[Mapping[str, int]] = [{}, *(card.multisets(parts) if parts else ())]
@@ -141,10 +141,9 @@ def facts_of_contents(
 ) -> tuple[GpuFacts, ...]:
     """Say of GPUs what they hold; if not all hold the same, each may hold what another does."""
     is_guessed = len({*contents}) > 1
-    return tuple(
-        GpuFacts(
-            index, where, mig=Statement("off" if WHOLE in content else "on", where),
-            counts=None if WHOLE in content else content, is_guessed=is_guessed,
-        )
-        for index, content in zip(indices, contents, strict=True)
-    )  # fmt: skip
+    found = []
+    for index, content in zip(indices, contents, strict=True):
+        mig = Statement("off" if WHOLE in content else "on", where)
+        counts = None if WHOLE in content else content
+        found.append(GpuFacts(index, where, mig=mig, counts=counts, is_guessed=is_guessed))
+    return tuple(found)

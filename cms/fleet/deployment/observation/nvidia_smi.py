@@ -30,6 +30,7 @@ from .facts import GpuFacts, InstanceFacts, NodeFacts, Statement, fault_at
 __all__ = ["ASK", "is_nvidia_smi", "read_nvidia_smi"]
 
 ASK, _LGI = "nvidia-smi -q -x", "nvidia-smi mig -lgi"
+_ONE_TIME = "listings of one time; observe the node again"
 _LOG, _LOG_END = "<nvidia_smi_log", "</nvidia_smi_log>"
 #: What is read of a GPU in the XML, by the names of `GpuFacts`.
 _FIELDS = {
@@ -125,10 +126,8 @@ class _Reader:
     def once(self, old: Statement | None, value: str, what: str) -> Statement:
         """Return what is said, the first time it is; refuse another value."""
         if old is not None and old.value != value:
-            raise self.fault(
-                f"the {what} is {value} here and {old.value} in {old.where}",
-                "what one node said at one time; give the files of other nodes as NODE=FILE",
-            )
+            expected = "what one node said at one time; give the files of other nodes as NODE=FILE"
+            raise self.fault(f"the {what} is {value} here and {old.value} in {old.where}", expected)
         return old or Statement(value, self.where)
 
     def tell(self, index: int, name: str, value: str) -> None:
@@ -223,9 +222,8 @@ def _read_log(read: _Reader, source: Source, before: int, text: str) -> None:
     for position, gpu in enumerate(cards):
         read.line = lines[gpu]
         # they stand in the order of their numbers, those that are lost left out
-        index = known.get(
-            gpu.findtext("uuid", "").strip(), position if attached == str(len(cards)) else None
-        )
+        number = position if attached == str(len(cards)) else None
+        index = known.get(gpu.findtext("uuid", "").strip(), number)
         if index is None:
             raise read.fault(
                 f"which number this GPU has is not known: of {attached} GPUs {len(cards)} are told",
@@ -247,9 +245,7 @@ def _devices(
 ) -> Iterator[tuple[int, _Device]]:
     for device in gpu.iterfind("mig_devices/mig_device"):
         read.line = lines[device]
-        number, instance = (
-            device.findtext(tag, "").strip() for tag in ("index", "gpu_instance_id")
-        )
+        number, instance = (device.findtext(t, "").strip() for t in ("index", "gpu_instance_id"))
         if not (is_whole(number) and is_whole(instance)):
             raise read.fault("a MIG device has no numbers", "its index and gpu_instance_id")
         size = device.findtext("device_attributes/shared/multiprocessor_count", "").strip()
@@ -291,10 +287,8 @@ def _read_lines(read: _Reader, lines: list[str]) -> None:
             _read_listing(read, line)
     told = [line for line in lines if line.strip()]
     if told and told[-1].startswith("|") and any(line.startswith("+-") for line in told):
-        # what is missing would be taken for free
-        raise read.fault(
-            "the table ends before its frame; was the file cut off?", "all that nvidia-smi printed"
-        )
+        what = "the table ends before its frame; was the file cut off?"
+        raise read.fault(what, "all that nvidia-smi printed")  # what is missing would seem free
 
 
 def _read_listing(read: _Reader, line: str) -> None:
@@ -320,10 +314,8 @@ def _read_listing(read: _Reader, line: str) -> None:
     card, number = read.card(int(words[0])), int(words[4])
     for other in card.instances:
         if other.gpu_instance == number:
-            raise read.fault(
-                f"GPU {words[0]} has GPU instance {number} here and in {other.where}",
-                "one listing of a node at one time",
-            )
+            what = f"GPU {words[0]} has GPU instance {number} here and in {other.where}"
+            raise read.fault(what, "one listing of a node at one time")
     places = int(place[1]), int(place[2])
     card.instances.append(InstanceFacts(words[2], read.where, *places, number))
 
@@ -334,42 +326,33 @@ def _read_listing(read: _Reader, line: str) -> None:
 def _number_lost(read: _Reader) -> None:
     """Give the GPUs that the driver has lost the numbers that are left out."""
     left = sorted({*range(max(read.cards, default=-1))} - read.cards.keys())
-    if len(left) == len(read.lost):
-        for index, said in zip(left, read.lost.values(), strict=True):
-            read.cards[index] = _Card(said.where, unfit=said)
-        return
+    if len(left) != len(read.lost):
+        left = []
     for address, said in read.lost.items():
-        read.warnings[
-            f"the GPU at {address} is not shown, as its number is not told: {said.value} "
-            f"({said.where})"
-        ] = None
+        if left:
+            read.cards[left.pop(0)] = _Card(said.where, unfit=said)
+        else:
+            hidden = f"the GPU at {address} is not shown, as its number is not told"
+            read.warnings[f"{hidden}: {said.value} ({said.where})"] = None
 
 
 def _refuse_contradictions(read: _Reader) -> None:
     """Refuse listings that say there are none, or fewer, where another line lists one."""
     there, on = [], []
     for index, card in sorted(read.cards.items()):
-        told = [(each.profile, each.where) for each in card.instances]
-        told += [(each.name, each.where) for each in card.listed.values()]
-        there += [Statement(f"GPU {index} has a {name}", where) for name, where in told]
-        there += [
-            Statement(f"GPU {index} has GPU instance {each.gpu_instance}", each.where)
-            for each in (card.devices or {}).values()
-        ]
+        told = [(f"a {each.profile}", each.where) for each in card.instances]
+        told += [(f"a {each.name}", each.where) for each in card.listed.values()]
+        parts = card.devices or {}
+        told += [(f"GPU instance {each.gpu_instance}", each.where) for each in parts.values()]
+        there += [Statement(f"GPU {index} has {what}", where) for what, where in told]
         mig, listed = card.said.get("mig"), next(iter(card.listed.values()), None)
         if mig is not None and mig.value == "off" and listed is not None:
-            raise fault_at(
-                listed.where,
-                f"GPU {index} has a MIG device here, and MIG is off in {mig.where}",
-                "listings of one time; observe the node again",
-            )
-        if card.listed and card.devices is not None and card.listed.keys() != card.devices.keys():
-            raise fault_at(
-                next(iter(card.listed.values())).where,
-                f"GPU {index} has {count(len(card.listed), 'MIG device')} here, and "
-                f"{len(card.devices)} by {ASK}",
-                "both of one time, asked by root on the node",
-            )
+            has = f"a MIG device here, and MIG is off in {mig.where}"
+            raise fault_at(listed.where, f"GPU {index} has {has}", _ONE_TIME)
+        if listed is not None and card.devices is not None and card.listed.keys() != parts.keys():
+            has = f"{count(len(card.listed), 'MIG device')} here, and {len(parts)} by {ASK}"
+            asked = "both of one time, asked by root on the node"
+            raise fault_at(listed.where, f"GPU {index} has {has}", asked)
         if mig is not None and mig.value == "on":
             on.append(Statement(f"MIG is on on GPU {index}", mig.where))
     for said, where in read.none.items():
@@ -437,11 +420,8 @@ def _instance(card: _Card, each: InstanceFacts) -> InstanceFacts:
     if listed is None:
         return replace(each, multiprocessors=device.multiprocessors)
     if _PART.sub("", listed.name) != each.profile:
-        raise fault_at(
-            listed.where,
-            f"device {at} is a {listed.name} here, and of a {each.profile} in {each.where}",
-            "listings of one time; observe the node again",
-        )
+        says = f"device {at} is a {listed.name} here, and of a {each.profile} in {each.where}"
+        raise fault_at(listed.where, says, _ONE_TIME)
     if listed.name != each.profile:
         return replace(each, state=State.SPLIT)
     return replace(each, uuid=listed.uuid)

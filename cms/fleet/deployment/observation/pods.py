@@ -261,7 +261,8 @@ def compare_allocatable(
                 unless = "" if are_all else " (unless it has GPUs that no source tells of)"
                 said = (
                     f"{most - here} x {what} that are counted are stale{unless}: its GPUs do not "
-                    "hold them; restart its device plug-in, or pods may be sent to what is not there"
+                    "hold them; restart its device plug-in, or pods may be sent to what is not "
+                    "there"
                 )
             elif most > count:
                 said = (
