@@ -82,6 +82,11 @@ class Apply:
         """What is done at once."""
         return list_units(self.head.transition, self.head.tool)
 
+    @cached_property
+    def tool(self) -> Tool:
+        """What changes the GPUs."""
+        return TOOLS[self.head.tool](self.job)
+
     def expect(self, parallel: int) -> str:
         """Say how much is to be done, and how long it is expected to take."""
         durations = self.durations or Durations()
@@ -95,27 +100,23 @@ class Apply:
 
     def describe(self, ended: Collection[int] = ()) -> Iterator[str]:
         """Yield what would be run for each unit that is left, and by what."""
-        shell, tool = self.job.shell, TOOLS[self.head.tool](self.job)
-        yield (
-            f"# by {shell.template}; a look every {shell.pause_s:g} s, for at most "
-            f"{shell.timeout_s:g} s"
-        )
-        for unit in self.units:
-            if unit.number not in ended:
-                yield f"# {unit}"
-                yield from (f"# stop {seat}" for seat in unit.stops)
-                yield from tool.commands(unit)
-                yield from (f"# start {seat}" for seat in unit.starts)
+        shell = self.job.shell
+        most = f"for at most {shell.timeout_s:g} s"
+        yield f"# by {shell.template}; a look every {shell.pause_s:g} s, {most}"
+        for unit in (each for each in self.units if each.number not in ended):
+            yield f"# {unit}"
+            yield from (f"# stop {seat}" for seat in unit.stops)
+            yield from self.tool.commands(unit)
+            yield from (f"# start {seat}" for seat in unit.starts)
 
     def write_scripts(self) -> dict[str, str]:
         """Return scripts that do the same; UnsupportedProblem of a tool that reaches all nodes."""
-        tool = TOOLS[self.head.tool](self.job)
-        if self.head.tool.drains_nodes or not isinstance(tool, NvidiaSmi):
+        if self.head.tool.drains_nodes or not isinstance(self.tool, NvidiaSmi):
             raise UnsupportedProblem(
                 "scripts are for tools that run on the nodes, nvidia-smi and mig-parted; kubectl "
                 "and scontrol reach all nodes from here: leave out --print"
             )
-        return write_scripts(self.units, tool)
+        return write_scripts(self.units, self.tool)
 
     def find_worker(self, journal: Journal | None = None) -> Worker | None:
         """Return what starts and stops work; InvalidProblem if floors need it and nothing does."""
@@ -156,7 +157,7 @@ class Apply:
         `parallel`: Nodes at once. `how`: Other settings of :class:`~.runner.Runner`.
         """
         self.job.uuids.update(journal.uuids)
-        tool, shell = TOOLS[self.head.tool](self.job), self.job.shell
+        tool, shell = self.tool, self.job.shell
         if isinstance(tool, GpuOperator):
             tool.prepare(self.units)
         worker = self.find_worker(journal)
@@ -166,18 +167,17 @@ class Apply:
             last = {name: unit for unit in self.units for name in unit.gpus if unit.partitions}
             again = {unit.number: unit for unit in last.values()}
             with ThreadPoolExecutor(PER_NODE * parallel) as pool:
-                faults = pool.map(lambda unit: _look_again(tool, unit), again.values())
+                faults = pool.map(self._look_again, again.values())
             outcome.failed |= {at: why for at, why in zip(again, faults, strict=True) if why}
         return outcome
 
-
-def _look_again(tool: Tool, unit: Unit) -> str:
-    """Say what has become otherwise since."""
-    try:
-        is_there = tool.look(unit, begun=True) is Look.AFTER
-    except ActionFailed as fault:
-        return str(fault)
-    return "" if is_there else "it is not there any more"
+    def _look_again(self, unit: Unit) -> str:
+        """Say what has become otherwise since."""
+        try:
+            is_there = self.tool.look(unit, begun=True) is Look.AFTER
+        except ActionFailed as fault:
+            return str(fault)
+        return "" if is_there else "it is not there any more"
 
 
 def begin_undo(journal: Journal) -> Head:

@@ -42,14 +42,12 @@ class Head:
 class Journal:
     """A state file: a head, then two lines or more for each unit; an undo begins with a new head.
 
-    `results`: The last that is said of each unit: ``begun``, ``stopped``, ``changed``, ``done`` or
-    ``failed``. `phases`: How far each has come, failures aside. `uuids`: Of instances that were
-    created, by GPU and place.
+    `phases`: How far each unit has come: ``begun``, ``stopped``, ``changed`` or ``done``; that it
+    failed leaves it where it was. `uuids`: Of instances that were created, by GPU and place.
     """
 
     path: Path
     head: Head
-    results: dict[int, str] = field(default_factory=dict)
     phases: dict[int, str] = field(default_factory=dict)
     uuids: dict[str, str] = field(default_factory=dict)
     size: int = 0  # of what is whole, in bytes
@@ -119,7 +117,7 @@ class Journal:
     @property
     def ended(self) -> set[int]:
         """The units that are done."""
-        return {at for at, result in self.results.items() if result == "done"}
+        return {at for at, phase in self.phases.items() if phase == "done"}
 
     def where(self, units: Iterable[Unit]) -> Deployment:
         """Return what is known to be there: nothing where something is under way."""
@@ -155,10 +153,8 @@ class Journal:
             os.close(number)
 
     def _take(self, record: dict[str, Any]) -> None:
-        unit, result = record["unit"], record["result"]
-        self.results[unit] = result
-        if result != "failed":
-            self.phases[unit] = result
+        if record["result"] != "failed":
+            self.phases[record["unit"]] = record["result"]
         self.uuids.update(record.get("uuids", {}))
 
 

@@ -162,11 +162,6 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
     read = _Reader(sources[0])
     logs: list[tuple[Source, int, str]] = []
     for source in sources:
-        if not _TELLS.search(source.text):
-            raise source.error(
-                f"{source.name} has nothing that nvidia-smi prints of GPUs",
-                expected=f"the output of: {_LGI}; {ASK}",
-            )
         read.source = source
         before, is_log, after = source.text.partition(_LOG)
         log, end, rest = f"{is_log}{after}".partition(_LOG_END)
@@ -174,6 +169,9 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
             logs.append((source, before.count("\n"), log + end))
             before += "\n" * log.count("\n")
         _read_lines(read, (before + rest).splitlines())
+        if not _TELLS.search(source.text):
+            what = f"{source.name} has nothing that nvidia-smi prints of GPUs"
+            raise source.error(what, expected=f"the output of: {_LGI}; {ASK}")
     for each in logs:  # last, since its GPUs may be known by number from the rest
         _read_log(read, *each)
     _refuse_contradictions(read)
