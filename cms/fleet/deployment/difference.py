@@ -151,8 +151,10 @@ def compare_gpus(now: FleetGpu, then: FleetGpu) -> GpuDifference:
                 f"the starts of the instances on {card.name} are not known; observe it with "
                 "nvidia-smi mig -lgi"
             )
+    # that a GPU is not partitioned and has no managed work is nothing
     left, right = (
-        [each for each in card.instances if not _is_nothing(each)] for card in (now, then)
+        [i for i in card.instances if i.profile != WHOLE or not i.is_managed or i.work is not None]
+        for card in (now, then)
     )
     # what stays as it is goes first: under MPS several instances have one place
     stays = [one for one, _ in _pair_off(left, right, _is_same)]
@@ -172,11 +174,6 @@ def _pair_off(
             right.remove(other)
             pairs.append((one, other))
     return pairs
-
-
-def _is_nothing(instance: Instance) -> bool:
-    """Whether it says only that a GPU is not partitioned and has no managed work."""
-    return instance.profile == WHOLE and instance.is_managed and instance.work is None
 
 
 def _is_same(one: Instance, other: Instance) -> bool:

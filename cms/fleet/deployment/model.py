@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import starmap
 
 from ...errors import InvalidProblem
 from ...files.numerals import is_whole
@@ -250,7 +249,13 @@ class Deployment(Viewed, Tabular):
              "instances": len(card.instances), "uuid": card.uuid}
             for card in self.gpus()
         )  # fmt: skip
-        return {"instances": starmap(_record, self.instances()), "gpus": cards}
+        instances = (
+            {"node": card.node, "index": card.index, "gpu": card.gpu.key, "profile": each.profile,
+             "start": each.start, "service": each.work and each.work.service, "owner": each.owner,
+             "state": each.state.value}
+            for card, each in self.instances()
+        )  # fmt: skip
+        return {"instances": instances, "gpus": cards}
 
     def node(self, name: str) -> FleetNode:
         """Return a node; KeyError if there is none of this name."""
@@ -310,12 +315,3 @@ class Deployment(Viewed, Tabular):
         cards, held = (sum(1 for _ in each) for each in (self.gpus(), self.instances()))
         where = f"{count(cards, 'GPU')} on {count(len(self.nodes), 'node')}"
         return f"{where}, {count(held, 'instance')}"
-
-
-def _record(card: FleetGpu, each: Instance) -> Record:
-    work = each.work
-    return {
-        "node": card.node, "index": card.index, "gpu": card.gpu.key, "profile": each.profile,
-        "start": each.start, "service": None if work is None else work.service,
-        "owner": each.owner, "state": each.state.value,
-    }  # fmt: skip

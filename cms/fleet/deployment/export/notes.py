@@ -24,13 +24,9 @@ _TOO_LITTLE = "which is too little"
 
 
 def assemble(
-    target: str,
-    deployment: Deployment,
-    options: ExportOptions,
-    files: Mapping[str, str],
-    executables: Collection[str] = (),
-    **facts: object,
-) -> Export:
+    target: str, deployment: Deployment, options: ExportOptions, files: Mapping[str, str],
+    executables: Collection[str] = (), **facts: object,
+) -> Export:  # fmt: skip
     """Put what the files cannot express at the head of each, and add the README.
 
     The sentences are those of ``notes/TARGET.txt``, which `facts` are also about. Files take
@@ -93,12 +89,10 @@ def _describe(deployment: Deployment) -> dict[str, Any]:
 
 def _mixed(deployment: Deployment) -> list[str]:
     """Nodes with types of GPU that pods cannot tell apart."""
-    found = []
-    for node in deployment.nodes:
-        kinds = {(card.gpu.key, name) for card in node.gpus for name in offered_profiles(card)}
-        if max(Counter(profile for _, profile in kinds).values(), default=0) > 1:
-            found.append(node.name)
-    return found
+    kinds = {(card.node, name, card.gpu.key) for card in deployment.gpus()
+             for name in offered_profiles(card)}  # fmt: skip
+    types = Counter((node, name) for node, name, _ in kinds)
+    return sorted({node for (node, _), n in types.items() if n > 1})
 
 
 def _traffic(deployment: Deployment, works: Sequence[Work]) -> list[tuple[str, dict[str, object]]]:

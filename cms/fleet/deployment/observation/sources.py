@@ -87,16 +87,14 @@ def observe(
         elif source.text.lstrip()[:1] in ("{", "[") or _MANIFEST.search(source.text):
             documents = read_yaml_or_json(source, holds=_KINDS)
             if each.node is not None:
-                raise FileError(
-                    source.name, f"it is not of node {each.node!r} alone",
-                    expected="the file without a node before it",
-                )  # fmt: skip
+                what = f"it is not of node {each.node!r} alone"
+                raise FileError(source.name, what, expected="the file without a node before it")
             if _is_kubernetes(documents):
                 cluster.append((source, documents, at))
-            else:
-                if len(documents) > 1:
-                    raise documents[1].error("a second document begins here", expected="one alone")
-                return ObservationResult(_deployment(source, documents[0], len(given)), ())
+                continue
+            if len(documents) > 1:
+                raise documents[1].error("a second document begins here", expected="one alone")
+            return ObservationResult(_deployment(source, documents[0], len(given)), ())
         elif is_nvidia_smi(source):
             texts.setdefault(name, []).append((source, at))
         else:
@@ -133,9 +131,8 @@ def _is_kubernetes(documents: Sequence[Parsed]) -> bool:
     """Whether documents are what ``kubectl get -o json`` (or ``yaml``) prints of a cluster."""
     objects = [each.value for each in documents if isinstance(each.value, dict)]
     kinds = [str(each.get("kind")) for each in objects if isinstance(each.get("apiVersion"), str)]
-    return len(kinds) == len(documents) and any(
-        kind.removesuffix("List") in _KUBERNETES for kind in kinds
-    )
+    known = {kind.removesuffix("List") for kind in kinds} & {*_KUBERNETES}
+    return len(kinds) == len(documents) and bool(known)
 
 
 def _cluster_facts(
