@@ -110,10 +110,8 @@ class GpuOperator:
         node = self._node(unit)
         offers = _migs(node.allocatable)
         is_mixed = node.labels.get("nvidia.com/mig.strategy") == "mixed"
-        before, after = (
-            not is_mixed or offers == self._offer(unit.node, cards)
-            for cards in (unit.befores, unit.afters)
-        )
+        sides = (FleetNode(unit.node, self.job.named(c)) for c in (unit.befores, unit.afters))
+        before, after = (not is_mixed or offers == _migs(offer_of(s).resources) for s in sides)
         if not unit.partitions:
             if not before:
                 raise ActionFailed(f"node {unit.node} offers {offers}, not what it is to offer")
@@ -138,16 +136,12 @@ class GpuOperator:
     def _config(self, cards: Sequence[FleetGpu]) -> str:
         return name_of(list_cuts(self.job, cards))
 
-    def _offer(self, node: str, cards: Sequence[FleetGpu]) -> dict[str, int]:
-        return _migs(offer_of(FleetNode(node, self.job.named(cards))).resources)
-
     def _node(self, unit: Unit) -> NodeObject:
         found: NodeObject = _read(_ask(self.job, "get", "node", unit.node), NodeObject)
         return found
 
     def _pods(self, node: str) -> list[PodObject]:
-        of_node = "-A", f"--field-selector=spec.nodeName={node}"
-        return _list(self.job, PodObject, "pods", *of_node)
+        return _list(self.job, PodObject, "pods", "-A", f"--field-selector=spec.nodeName={node}")
 
     def close(self, unit: Unit) -> None:
         """Cordon the node, unless somebody else has; a label says that `cms` did."""
@@ -173,18 +167,12 @@ class GpuOperator:
                 "by itself. Read its log, then give another label first: kubectl label --overwrite "
                 f"node {unit.node} {_CONFIG}=all-disabled"
             )
-        state = ""
-
-        def is_answered() -> bool:
-            nonlocal state
-            state = self._node(unit).labels.get(_STATE, "")
-            return state in ("success", "failed")
-
         self.job.shell.wait_until(
-            is_answered, f"mig-manager has not answered on node {unit.node}, which stays cordoned "
+            lambda: self._node(unit).labels.get(_STATE) in ("success", "failed"),
+            f"mig-manager has not answered on node {unit.node}, which stays cordoned "
             f"(is {self.job.export.config_map} the ConfigMap of the cluster policy?)",
-        )  # fmt: skip
-        return f"mig-manager says {state}"
+        )
+        return f"mig-manager says {self._node(unit).labels.get(_STATE)}"
 
     def open(self, unit: Unit) -> None:
         """Uncordon the node if `cms` cordoned it."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from types import MappingProxyType
 
 from ...schedule.faults import Violation
@@ -104,7 +103,7 @@ def _of_counted(
 
 
 def _listed(doing: Counter[tuple[str, Work | None, str | None]]) -> str:
-    named = (str(Instance(profile, None, *does)) for profile, *does in doing.elements())
+    named = (str(Instance(profile, None, work, owner)) for profile, work, owner in doing.elements())
     return list_counts(Counter(named))
 
 
@@ -116,45 +115,36 @@ def settle_guesses(observed: Deployment, target: Deployment) -> Deployment:
     """
     if not any(each.is_guessed for _, each in observed.instances()):
         return observed
-    cards = {
-        (card.node, card.index): card for node in observed.nodes for card in _settled(node, target)
-    }
-    return observed.with_gpus(cards)
+    cards = (card for node in observed.nodes for card in _settled(node, target))
+    return observed.with_gpus({(card.node, card.index): card for card in cards})
 
 
 def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
-    does = attrgetter("work", "owner")
-    meant = {
-        (card.index, each.place): each
-        for other in target.nodes
-        if other.name == node.name
-        for card in other.gpus
-        for each in card.instances
-    }
-    settled: dict[tuple[int, int], Instance] = {}
-    guessed = [
-        (card.index, at, each)
-        for card in node.gpus
-        for at, each in enumerate(card.instances)
-        if each.is_guessed
-    ]
-    pools: dict[str, list[Instance]] = {}
-    for _, _, each in guessed:
-        pools.setdefault(each.profile, []).append(each)
-    for index, at, each in guessed:
-        should, pool = meant.get((index, each.place)), pools[each.profile]
-        fits = [one for one in pool if should is not None and does(one) == does(should)]
-        if fits:
-            # what runs goes to who needs it before what only starts
-            best = min(fits, key=lambda one: one.state is not State.RUNNING)
-            pool.remove(best)
-            settled[index, at] = best
-    for index, at, each in guessed:
-        one = settled.get((index, at)) or pools[each.profile].pop(0)
-        settled[index, at] = replace(each, work=one.work, owner=one.owner, state=one.state)
+    cards = next((other.gpus for other in target.nodes if other.name == node.name), ())
+    meant = {(c.index, i.place): (i.work, i.owner) for c in cards for i in c.instances}
+    held = {(c.index, at): i for c in node.gpus for at, i in enumerate(c.instances)}
+    guessed = {at: each for at, each in held.items() if each.is_guessed}
+    pools: defaultdict[str, list[Instance]] = defaultdict(list)
+    for each in guessed.values():
+        pools[each.profile].append(each)
+
+    def give(at: tuple[int, int], one: Instance) -> None:
+        pools[one.profile].remove(one)
+        held[at] = replace(guessed[at], work=one.work, owner=one.owner, state=one.state)
+
+    left = []
+    for at, each in guessed.items():
+        should = meant.get((at[0], each.place))
+        fits = [one for one in pools[each.profile] if (one.work, one.owner) == should]
+        if fits:  # what runs goes to who needs it before what only starts
+            give(at, min(fits, key=lambda one: one.state is not State.RUNNING))
+        else:
+            left.append(at)
+    for at in left:
+        give(at, pools[guessed[at].profile][0])
     for card in node.gpus:
-        instances = (settled.get((card.index, at), each) for at, each in enumerate(card.instances))
-        yield replace(card, instances=tuple(instances))
+        parts = range(len(card.instances))
+        yield replace(card, instances=tuple(held[card.index, part] for part in parts))
 
 
 def settle_pods(

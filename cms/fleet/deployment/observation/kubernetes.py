@@ -161,7 +161,8 @@ def _gather(documents: Sequence[Parsed]) -> _Cluster:
                     f"{where(before)}",
                     expected="what one cluster said at one time",
                 )
-    return _Cluster(*found.values(), listed)
+    nodes, pods, slices, claims = found.values()
+    return _Cluster(nodes, pods, slices, claims, listed)
 
 
 def _kind(item: Parsed) -> str:

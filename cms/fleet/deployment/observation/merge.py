@@ -69,10 +69,8 @@ def merge(
     names: dict[str, list[NodeFacts]] = {}
     for each in facts:
         if each.node is None:
-            raise FileError(
-                each.source, "it does not say of which node it is",
-                expected="NODE=FILE", fix="or --node NAME for all files without a name",
-            )  # fmt: skip
+            what, fix = "it does not say of which node it is", "or --node NAME for all files"
+            raise FileError(each.source, what, expected="NODE=FILE", fix=f"{fix} without a name")
         names.setdefault(each.node.value, []).append(each)
     nodes = tuple(_node(context, name, told) for name, told in sorted(names.items()))
     found = Deployment(nodes, context.known.services, context.known.rule)
@@ -93,11 +91,9 @@ def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetN
     for each in told:
         state = each.mig_state
         if state is not None and state.value in ("pending", "rebooting"):
-            raise fault_at(
-                state.where,
-                f"node {name!r} is being changed: nvidia.com/mig.config.state is {state.value!r}",
-                "success or failed; observe again when the change has ended",
-            )
+            what = f"is being changed: nvidia.com/mig.config.state is {state.value!r}"
+            expected = "success or failed; observe again when the change has ended"
+            raise fault_at(state.where, f"node {name!r} {what}", expected)
     told, is_numbered = number_gpus(name, told, context.meant(name))
     labels: dict[str, str] = {}
     for each in told:
@@ -194,10 +190,9 @@ def _with_counted(
         contents = as_meant
     if not is_known:
         if counted.number is not None and 0 < len(indices) < counted.number:
-            context.warnings.append(
-                f"{name}: of its {counted.number} GPUs, {len(indices)} are told of; what the "
-                "others hold tells: nvidia-smi mig -lgi"
-            )
+            said = f"of its {counted.number} GPUs, {len(indices)} are told of"
+            asked = "what the others hold tells: nvidia-smi mig -lgi"
+            context.warnings.append(f"{name}: {said}; {asked}")
         return told, _unclear(counted, found, stale)
     if len({*contents}) > 1:
         context.warnings.append(
@@ -264,25 +259,17 @@ def _gpu(
     counted = [each for each in facts if each.counts is not None]
     if mig is not None and mig.value == "off":
         for held in (held for each in placed for held in each.instances or ()):
-            raise fault_at(
-                held.where, f"{name} has {held.profile} here, and MIG is off in {mig.where}",
-                SAME_TIME,
-            )  # fmt: skip
+            what = f"{name} has {held.profile} here, and MIG is off in {mig.where}"
+            raise fault_at(held.where, what, SAME_TIME)
         is_guessed = any(each.is_guessed for each in facts)
         seen = StartSource.UNKNOWN if is_guessed else StartSource.OBSERVED
         return FleetGpu(node, index, card, Mode.WHOLE, uuid=uuid, start_source=seen)
     if mig is None and not any(each.instances or each.counts for each in facts):
-        raise fault_at(
-            facts[0].where,
-            f"{name} has no instances that are listed, and whether MIG is on is said nowhere",
-            "the output of: nvidia-smi -q -x",
-        )
+        what = f"{name} has no instances that are listed, and whether MIG is on is said nowhere"
+        raise fault_at(facts[0].where, what, "the output of: nvidia-smi -q -x")
     if not placed and not counted:
-        raise fault_at(
-            mig.where if mig else facts[0].where,
-            f"MIG is on on {name}, and its instances are listed nowhere",
-            "the output of: nvidia-smi mig -lgi",
-        )  # fmt: skip
+        what, at = f"MIG is on on {name}, and its instances are listed nowhere", mig or facts[0]
+        raise fault_at(at.where, what, "the output of: nvidia-smi mig -lgi")
     instances, seen = _instances(name, card, placed, counted)
     return FleetGpu(node, index, card, Mode.MIG, instances, uuid, seen)
 
@@ -328,10 +315,8 @@ def _placed(name: str, card: Gpu, facts: GpuFacts) -> tuple[Instance, ...]:
         except CmsError as fault:
             raise fault_at(each.where, f"{name}: {fault}") from None
         if each.size not in (None, size):
-            raise fault_at(
-                each.where, f"{name}: {each.profile} takes {each.size} memory slices here",
-                f"{size}, as on {card.key}",
-            )  # fmt: skip
+            what = f"{name}: {each.profile} takes {each.size} memory slices here"
+            raise fault_at(each.where, what, f"{size}, as on {card.key}")
         held = read_instance(name, each, card)
         found.append(replace(held, owner=None) if held.state is State.NO_COMPUTE_INSTANCE else held)
     for violation in check_gpu(FleetGpu(name, facts.index, card, instances=tuple(found))):

@@ -220,8 +220,8 @@ def _read_log(read: _Reader, source: Source, before: int, text: str) -> None:
     for position, gpu in enumerate(cards):
         read.line = lines[gpu]
         # they stand in the order of their numbers, those that are lost left out
-        number = position if attached == str(len(cards)) else None
-        index = known.get(gpu.findtext("uuid", "").strip(), number)
+        own = position if attached == str(len(cards)) else None
+        index = known.get(gpu.findtext("uuid", "").strip(), own)
         if index is None:
             raise read.fault(
                 f"which number this GPU has is not known: of {attached} GPUs {len(cards)} are told",

@@ -146,12 +146,9 @@ class _Assignment:
         held, name = self.held.get(index, []), Instance(profile, start).place
         places = [at for at, each in enumerate(held) if each.place == name]
         if not places or (index, places[0]) not in self.free:
-            raise fault_at(
-                pod.where,
-                f"pod {pod.name} holds {name} of {self.node}/{index}, which is not there or "
-                "foreign",
-                "sources of one time; observe again",
-            )
+            holds = f"pod {pod.name} holds {name} of {self.node}/{index}"
+            again = "sources of one time; observe again"
+            raise fault_at(pod.where, f"{holds}, which is not there or foreign", again)
         self.free.discard((index, places[0]))
         held[places[0]] = _with(held[places[0]], does)
 
@@ -174,10 +171,9 @@ class _Assignment:
         kinds = {(each.work, each.is_managed) for each in doing}
         is_guess = bool(own) and places > 1 and (places > len(doing) or len(kinds) > 1)
         if is_guess:
-            self.context.warnings.append(
-                f"{self.node}: which of its {len(own)} x {profile} serve what is not known, since "
-                "the device plug-in does not tell"
-            )
+            said = f"which of its {len(own)} x {profile} serve what is not known"
+            plug_in = "since the device plug-in does not tell"
+            self.context.warnings.append(f"{self.node}: {said}, {plug_in}")
         for number, (index, at) in enumerate(own):
             given = doing[number] if number < len(doing) else Instance("")
             self.held[index][at] = replace(_with(self.held[index][at], given), is_guessed=is_guess)
