@@ -106,7 +106,7 @@ class Apply:
         for unit in (each for each in self.units if each.number not in ended):
             yield f"# {unit}"
             yield from (f"# stop {seat}" for seat in unit.stops)
-            yield from self.tool.commands(unit)
+            yield from self.tool.commands(unit) if unit.partitions else ()
             yield from (f"# start {seat}" for seat in unit.starts)
 
     def write_scripts(self) -> dict[str, str]:

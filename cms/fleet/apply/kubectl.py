@@ -23,7 +23,7 @@ from ..deployment.export.mig_parted import (
     name_of,
     text_of,
 )  # fmt: skip
-from ..deployment.export.workloads import WorkloadKey, dns_label, offer_of
+from ..deployment.export.workloads import WorkloadKey, offer_of
 from ..deployment.instance import Instance, State
 from ..deployment.kubernetes_objects import (
     DeploymentObject,
@@ -31,6 +31,7 @@ from ..deployment.kubernetes_objects import (
     PodObject,
     read_object,
 )
+from ..deployment.labels import dns_label
 from ..deployment.model import FleetGpu, FleetNode
 from .nvidia_smi import list_cuts
 from .tool import ActionFailed, Job, Look, Turn
@@ -145,7 +146,7 @@ class GpuOperator:
 
     def close(self, unit: Unit) -> None:
         """Cordon the node, unless somebody else has; a label says that `cms` did."""
-        if unit.partitions and not self._node(unit).unschedulable:
+        if not self._node(unit).unschedulable:
             self._do("label", "--overwrite", "node", unit.node, f"{_CORDONED}=yes")
             self._do("cordon", unit.node)
 
@@ -185,8 +186,6 @@ class GpuOperator:
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the calls of kubectl, waits aside."""
-        if not unit.partitions:
-            return []
         node = unit.node
         drain = f"kubectl drain {node} {self.job.drain_flags}"
         label = f"kubectl label --overwrite node {node} {_CONFIG}={self._config(unit.afters)}"

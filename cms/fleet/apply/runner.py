@@ -187,14 +187,16 @@ class Runner:
         if phase is None:
             self.journal.note(unit.number, "begun", node=unit.node, action=str(unit))
         if look is not Look.AFTER and (unit.partitions or phase != "changed"):
-            self.tool.close(unit)
+            if unit.partitions:
+                self.tool.close(unit)
             if phase not in ("stopped", "changed"):
                 self._await_work("stop", unit.stops)
             self.journal.note(unit.number, "stopped")
             if unit.partitions:
                 self._change(unit, None if unit.stops else look)
         self.journal.note(unit.number, "changed")
-        self.tool.open(unit)
+        if unit.partitions:
+            self.tool.open(unit)
         self._await_work("start", unit.starts)
 
     def _change(self, unit: Unit, look: Look | None) -> None:

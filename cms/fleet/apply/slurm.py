@@ -56,8 +56,6 @@ class Slurm(MigParted):
 
     def close(self, unit: Unit) -> None:
         """Drain the node, unless somebody else does."""
-        if not unit.partitions:
-            return
         if self._is_old() and not self.job.slurm_restart:
             raise ActionFailed(
                 "before Slurm 23.11 slurmctld takes more devices only when it starts: say how in "
@@ -94,14 +92,11 @@ class Slurm(MigParted):
             self._update(unit, "state=resume")
             return False
 
-        if unit.partitions:
-            words = f"{unit.node} is cut, but is not resumed by scontrol"
-            self.job.shell.wait_until(is_open, words)
+        words = f"{unit.node} is cut, but is not resumed by scontrol"
+        self.job.shell.wait_until(is_open, words)
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the calls of scontrol and of mig-parted, waits aside."""
-        if not unit.partitions:
-            return []
         update, file = f"scontrol update nodename={unit.node}", self._file(unit)
         again = f"; {self.job.slurm_restart}" if self.job.slurm_restart else ""
         shrink, grow = (

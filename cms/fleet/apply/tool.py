@@ -133,7 +133,10 @@ class Worker(Protocol):
 
 
 class Tool(Protocol):
-    """What partitions GPUs. It looks before and after; the runner does the rest alike for all."""
+    """What partitions GPUs. It looks before and after; the runner does the rest alike for all.
+
+    Where work alone changes it is only asked to look.
+    """
 
     def look(self, unit: Unit, *, begun: bool) -> Look:
         """Observe the unit's GPUs; ActionFailed if they hold what the unit may not touch.

@@ -16,12 +16,12 @@ from ....files.source import Source
 from ....values.numbers import shown
 from ...hardware.yaml_text import read_yaml_or_json
 from ..instance import WHOLE, Mode
-from ..labels import SERVICE_LABEL, label_value, point_label
+from ..labels import SERVICE_LABEL, dns_label, label_value, point_label
 from ..model import Deployment, FleetGpu
 from .export import Export, ExportOptions, render
 from .notes import assemble
 from .routes import Route, find_routes, group_name
-from .workloads import Workload, dns_label, find_workloads, resource_of
+from .workloads import Workload, find_workloads, resource_of
 
 __all__ = ["write"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,32 +11,14 @@ from typing import NamedTuple
 from ....errors import InvalidProblem
 from ....values.frozen import FrozenMap
 from ..instance import WHOLE, Instance, State, Work
-from ..labels import HOSTNAME
+from ..labels import HOSTNAME, dns_label
 from ..model import Deployment, FleetGpu, FleetNode
 from .export import name_by_driver
 
 __all__ = [
-    "Offer", "Workload", "WorkloadKey", "advertise", "dns_label", "find_workloads", "list_working",
+    "Offer", "Workload", "WorkloadKey", "advertise", "find_workloads", "list_working",
     "offer_of", "offered_profiles", "resource_of",
 ]  # fmt: skip
-
-_LONGEST = 63
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.ASCII)
-
-
-def dns_label(text: str) -> str:
-    """Return a text as a name of Kubernetes: itself if it can be one, else shortened, with a hash.
-
-    Examples
-    --------
-    >>> dns_label("chat-1g10gb-1x4"), dns_label("Übersetzer 2")
-    ('chat-1g10gb-1x4', 'bersetzer-2-38496e')
-    """
-    if len(text) <= _LONGEST and _LABEL.fullmatch(text):
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()[:6]
-    plain = re.sub(r"[^a-z0-9]+", "-", text.lower(), flags=re.ASCII)[: _LONGEST - 7].strip("-")
-    return f"{plain}-{digest}" if plain else f"x-{digest}"
 
 
 class WorkloadKey(NamedTuple):

@@ -69,8 +69,10 @@ def merge(
     names: dict[str, list[NodeFacts]] = {}
     for each in facts:
         if each.node is None:
-            what, fix = "it does not say of which node it is", "or --node NAME for all files"
-            raise FileError(each.source, what, expected="NODE=FILE", fix=f"{fix} without a name")
+            raise FileError(
+                each.source, "it does not say of which node it is",
+                expected="NODE=FILE", fix="or --node NAME for all files without a name",
+            )  # fmt: skip
         names.setdefault(each.node.value, []).append(each)
     nodes = tuple(_node(context, name, told) for name, told in sorted(names.items()))
     found = Deployment(nodes, context.known.services, context.known.rule)
@@ -268,8 +270,9 @@ def _gpu(
         what = f"{name} has no instances that are listed, and whether MIG is on is said nowhere"
         raise fault_at(facts[0].where, what, "the output of: nvidia-smi -q -x")
     if not placed and not counted:
-        what, at = f"MIG is on on {name}, and its instances are listed nowhere", mig or facts[0]
-        raise fault_at(at.where, what, "the output of: nvidia-smi mig -lgi")
+        where = mig.where if mig else facts[0].where
+        what = f"MIG is on on {name}, and its instances are listed nowhere"
+        raise fault_at(where, what, "the output of: nvidia-smi mig -lgi")
     instances, seen = _instances(name, card, placed, counted)
     return FleetGpu(node, index, card, Mode.MIG, instances, uuid, seen)
 

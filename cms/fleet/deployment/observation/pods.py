@@ -171,9 +171,10 @@ class _Assignment:
         kinds = {(each.work, each.is_managed) for each in doing}
         is_guess = bool(own) and places > 1 and (places > len(doing) or len(kinds) > 1)
         if is_guess:
-            said = f"which of its {len(own)} x {profile} serve what is not known"
-            plug_in = "since the device plug-in does not tell"
-            self.context.warnings.append(f"{self.node}: {said}, {plug_in}")
+            self.context.warnings.append(
+                f"{self.node}: which of its {len(own)} x {profile} serve what is not known, since "
+                "the device plug-in does not tell"
+            )
         for number, (index, at) in enumerate(own):
             given = doing[number] if number < len(doing) else Instance("")
             self.held[index][at] = replace(_with(self.held[index][at], given), is_guessed=is_guess)
