@@ -20,11 +20,9 @@ T = TypeVar("T", bound=Deployment | DesiredState)
 
 
 def recounted(
-    start: Deployment,
-    services: Iterable[Service],
-    rule: QueueingRule | None,
+    start: Deployment, services: Iterable[Service], rule: QueueingRule | None,
     works: Iterable[Work] = (),
-) -> Deployment:
+) -> Deployment:  # fmt: skip
     """Return a deployment with the supplies that another rule and other limits make of its work.
 
     Then a point of a service has one supply before and after, and what goes on is recognised.

@@ -64,6 +64,7 @@ def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
     if seen is None:
         yield Violation("gpu", meant.name, "not been observed", "an observation")
         return
+    sources = seen.start_source, meant.start_source
     if seen.mode is Mode.FIXED and meant.mode is not Mode.FIXED:
         held = ", ".join(map(str, meant.instances))
         yield Violation("mode", meant.name, "been found not fit for a plan", held)
@@ -74,10 +75,7 @@ def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
     elif seen.is_cut != meant.is_cut and not meant.leaves_mode:
         words = {True: "MIG on", False: "MIG off"}
         yield Violation("mode", meant.name, words[seen.is_cut], words[meant.is_cut])
-    elif (
-        StartSource.UNKNOWN in (seen.start_source, meant.start_source)
-        and seen.counts != meant.counts
-    ):
+    elif StartSource.UNKNOWN in sources and seen.counts != meant.counts:
         yield Violation("count", meant.name, *map(list_counts, (seen.counts, meant.counts)))
 
 

@@ -16,6 +16,7 @@ from ....files.source import Source
 from ....values.numbers import shown
 from ...hardware.yaml_text import read_yaml_or_json
 from ..instance import WHOLE, Mode
+from ..kubernetes_objects import Container, DeploymentObject, read_object
 from ..labels import SERVICE_LABEL, dns_label, label_value, point_label
 from ..model import Deployment, FleetGpu
 from .export import Export, ExportOptions, render
@@ -57,7 +58,7 @@ def write(target: str, deployment: Deployment, options: ExportOptions) -> Export
         if classes:
             files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
         facts["classes"] = classes
-    return assemble(target, deployment, options, files, (), **facts)
+    return assemble(target, deployment, options, files, **facts)
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -216,8 +217,6 @@ def _minimal(service: str) -> _Base:
 
 
 def _read_base(source: Source) -> tuple[set[str], _Base]:
-    from ..kubernetes_objects import Container, DeploymentObject, read_object
-
     first, *others = read_yaml_or_json(source, holds="a Deployment")
     if others:
         raise others[0].error(

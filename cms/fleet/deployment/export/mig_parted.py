@@ -191,7 +191,7 @@ def write_for_operator(deployment: Deployment, options: ExportOptions) -> Export
         f"`kubectl patch clusterpolicies.nvidia.com/cluster-policy --type merge -p '{patch}'`: "
         "the Operator takes the map in place of its own, wholly.",
     )
-    return assemble("gpu-operator", deployment, options, files, [_LABELS], once=once)
+    return assemble("gpu-operator", deployment, options, files, once=once)
 
 
 def kubernetes_name(name: str) -> str:

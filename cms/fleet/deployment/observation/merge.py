@@ -49,13 +49,10 @@ class ObservationResult(NamedTuple):
 
 
 def merge(
-    facts: Sequence[NodeFacts],
-    known: Deployment | None = None,
-    *,
-    devices: Mapping[str, Gpu] | None = None,
-    device: Gpu | None = None,
+    facts: Sequence[NodeFacts], known: Deployment | None = None, *,
+    devices: Mapping[str, Gpu] | None = None, device: Gpu | None = None,
     places: Deployment | None = None,
-) -> ObservationResult:
+) -> ObservationResult:  # fmt: skip
     """Join what sources say of nodes; refuse, with both places, what they contradict each other in.
 
     A GPU of which something cannot be read, or that no device file describes, hinders nothing: it

@@ -21,6 +21,7 @@ from ..model import Deployment, FleetGpu
 from .age import format_moment
 from .devices import find_gpu
 from .facts import NodeFacts, Statement
+from .kubernetes import ASK, read_kubernetes
 from .merge import ObservationResult, merge
 from .mig_parted import Entry, current_config, is_mig_parted, read_cuts
 from .nvidia_smi import is_nvidia_smi, read_nvidia_smi
@@ -58,16 +59,11 @@ class SourceFile(NamedTuple):
 
 
 def observe(
-    given: Iterable[SourceFile],
-    *,
-    node: str | None = None,
-    known: Deployment | None = None,
-    devices: Mapping[str, Gpu] | None = None,
-    device: Gpu | None = None,
-    service_label: str | None = None,
-    places: Deployment | None = None,
+    given: Iterable[SourceFile], *, node: str | None = None, known: Deployment | None = None,
+    devices: Mapping[str, Gpu] | None = None, device: Gpu | None = None,
+    service_label: str | None = None, places: Deployment | None = None,
     now: datetime | None = None,
-) -> ObservationResult:
+) -> ObservationResult:  # fmt: skip
     """Read what is there now from files of any known kind.
 
     Texts of ``nvidia-smi`` of one node are read together, and so are those of a cluster. A
@@ -139,8 +135,6 @@ def _cluster_facts(
     cluster: Sequence[tuple[Source, Sequence[Parsed], str]], service_label: str | None
 ) -> list[NodeFacts]:
     """Return what a cluster says of its nodes; its files are read as one."""
-    from .kubernetes import ASK, read_kubernetes  # which loads pydantic
-
     documents = [each for _, own, _ in cluster for each in own]
     name = ", ".join(source.name for source, _, _ in cluster)
     found = read_kubernetes(documents, name, service_label)
