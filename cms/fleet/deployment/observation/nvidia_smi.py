@@ -160,13 +160,13 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
     clock of its node without a zone. What is not understood is refused with its line.
     """
     read = _Reader(sources[0])
-    logs: list[tuple[Source, int, str]] = []
+    logs: list[tuple[Source, str]] = []
     for source in sources:
         read.source = source
         before, is_log, after = source.text.partition(_LOG)
         log, end, rest = f"{is_log}{after}".partition(_LOG_END)
-        if is_log:
-            logs.append((source, before.count("\n"), log + end))
+        if is_log:  # its lines keep their numbers, and so do those below it
+            logs.append((source, "\n" * before.count("\n") + log + end))
             before += "\n" * log.count("\n")
         _read_lines(read, (before + rest).splitlines())
         if not _TELLS.search(source.text):
@@ -188,21 +188,21 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
 # --- XML ------------------------------------------------------------------------------------------
 
 
-def _read_log(read: _Reader, source: Source, before: int, text: str) -> None:
-    read.source, read.line = source, before + 1
+def _read_log(read: _Reader, source: Source, text: str) -> None:
     lines: dict[ElementTree.Element, int] = {}
     parser: Any = ElementTree.XMLPullParser(["start"])
     try:
-        for number, each in enumerate(text.splitlines(keepends=True), before + 1):
+        for number, each in enumerate(text.splitlines(keepends=True), 1):
             parser.feed(each)
             lines |= {element: number for _, element in parser.read_events()}
         parser.close()
     except ElementTree.ParseError as fault:
         raise FileError(
-            source.name, f"its XML cannot be read: {fault.msg}", line=before + fault.position[0],
+            source.name, f"its XML cannot be read: {fault.msg}", line=fault.position[0],
             expected=f"all that {ASK} printed",
         ) from None  # fmt: skip
     root = next(iter(lines))
+    read.source, read.line = source, lines[root]
     driver = root.findtext("driver_version", "N/A").strip()
     if driver.lower() not in _NOTHING:
         read.driver = read.once(read.driver, driver, "driver")
@@ -385,8 +385,7 @@ def _beyond_listing(read: _Reader) -> Iterator[Statement]:
 
 def _facts(read: _Reader, index: int) -> GpuFacts:
     card = read.cards[index]
-    mig, unfit = card.said.get("mig"), card.unfit
-    instances = None
+    mig, unfit, instances = card.said.get("mig"), card.unfit, None
     if card.instances or (read.listing and (mig is None or mig.value == "on")):
         instances = tuple(_instance(card, each) for each in card.instances)
     found = [*(each.where for each in card.instances), *(d.where for d in card.listed.values())]
