@@ -20,7 +20,7 @@ def differ(
     """Return what is kept, restarted, created and deleted; whether nothing changes."""
     from cms.fleet.deployment import difference
     from cms.fleet.deployment.difference import join_services
-    from cms.fleet.deployment.observation.numbering import renumber_gpus
+    from cms.fleet.deployment.observation.devices import renumber_gpus
     from cms.fleet.deployment.verifying import settle_guesses
     from cms.fleet.report.deployments import difference_page
 

@@ -29,7 +29,7 @@ def report_drift(
     """Report what runs and should not, and what does not run and should; 1 if there is any."""
     with session.reading("reading and comparing"):
         from cms.fleet.deployment import instance, verifying
-        from cms.fleet.deployment.observation.numbering import renumber_gpus
+        from cms.fleet.deployment.observation.devices import renumber_gpus
         from cms.values.words import count
 
         path, target = _meant(against)

@@ -88,7 +88,7 @@ class Asked(NamedTuple):
             )
         with session.reading():
             from cms.fleet.deployment import Deployment, DesiredState, desired_state, transition
-            from cms.fleet.deployment.observation.numbering import renumber_gpus
+            from cms.fleet.deployment.observation.devices import renumber_gpus
             from cms.fleet.serving.plan_document import plan_from_json
             from cms.values.numbers import shown
 

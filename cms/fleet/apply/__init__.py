@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from .apply import TOOLS, Apply, begin_undo, find_tool
 from .journal import Head, Journal, hold_lock
-from .shell import Shell
-from .states import on_the_way, open_starts
-from .tool import Job
-from .units import list_units
+from .tool import Job, Shell
+from .units import list_units, on_the_way, open_starts
 
 __all__ = [
     "TOOLS", "Apply", "find_tool", "begin_undo", "Head", "Journal", "hold_lock", "Job", "Shell",

@@ -20,18 +20,14 @@ from ..deployment.transition import (
     check_transition,
     reversal,
 )
-from .frontier import PER_NODE, find_makespan
 from .hooks import HOOKS, Hooks
 from .journal import Head, Journal
 from .kubectl import Deployments, GpuOperator
-from .nvidia_smi import MigParted, NvidiaSmi
-from .runner import Outcome, Runner
-from .scripts import write_scripts
-from .shell import ActionFailed
+from .nvidia_smi import MigParted, NvidiaSmi, write_scripts
+from .runner import PER_NODE, Outcome, Runner, find_makespan
 from .slurm import Slurm
-from .states import shorten
-from .tool import Job, Look, Tool, Worker
-from .units import Seat, Unit, list_units, refuse_units
+from .tool import ActionFailed, Job, Look, Tool, Worker
+from .units import Seat, Unit, list_units, refuse_units, shorten
 
 __all__ = ["TOOLS", "Apply", "begin_undo", "find_tool"]
 
@@ -86,6 +82,11 @@ class Apply:
         """What is done at once."""
         return list_units(self.head.transition, self.head.tool)
 
+    @cached_property
+    def tool(self) -> Tool:
+        """What changes the GPUs."""
+        return TOOLS[self.head.tool](self.job)
+
     def expect(self, parallel: int) -> str:
         """Say how much is to be done, and how long it is expected to take."""
         durations = self.durations or Durations()
@@ -99,28 +100,30 @@ class Apply:
 
     def describe(self, ended: Collection[int] = ()) -> Iterator[str]:
         """Yield what would be run for each unit that is left, and by what."""
-        shell, tool = self.job.shell, TOOLS[self.head.tool](self.job)
-        yield (
-            f"# by {shell.template}; a look every {shell.pause_s:g} s, for at most "
-            f"{shell.timeout_s:g} s"
-        )
-        for unit in self.units:
-            if unit.number not in ended:
-                yield f"# {unit}"
-                yield from (f"# stop {seat}" for seat in unit.stops)
-                yield from tool.commands(unit)
-                yield from (f"# start {seat}" for seat in unit.starts)
+        shell = self.job.shell
+        most = f"for at most {shell.timeout_s:g} s"
+        yield f"# by {shell.template}; a look every {shell.pause_s:g} s, {most}"
+        for unit in (each for each in self.units if each.number not in ended):
+            yield f"# {unit}"
+            yield from (f"# stop {seat}" for seat in unit.stops)
+            yield from self.tool.commands(unit) if unit.partitions else ()
+            yield from (f"# start {seat}" for seat in unit.starts)
 
     def write_scripts(self) -> dict[str, str]:
-        """Return scripts that do the same; see :func:`~cms.fleet.apply.scripts.write_scripts`."""
-        return write_scripts(self.units, TOOLS[self.head.tool](self.job))
+        """Return scripts that do the same; UnsupportedProblem of a tool that reaches all nodes."""
+        if self.head.tool.drains_nodes or not isinstance(self.tool, NvidiaSmi):
+            raise UnsupportedProblem(
+                "scripts are for tools that run on the nodes, nvidia-smi and mig-parted; kubectl "
+                "and scontrol reach all nodes from here: leave out --print"
+            )
+        return write_scripts(self.units, self.tool)
 
     def find_worker(self, journal: Journal | None = None) -> Worker | None:
         """Return what starts and stops work; InvalidProblem if floors need it and nothing does."""
         if not self.head.with_work:
             return None
         if self.commands:
-            return Hooks(self.head.transition, self.commands, self.job.shell.timeout_s)
+            return Hooks(self.head.transition, self.commands, self.job.shell)
         if self.head.tool is PartitioningTool.GPU_OPERATOR:
             return Deployments(self.job, self._running(journal.phases if journal else {}))
         floors = {name for name, floor in self.head.transition.floors.items() if floor.rps}
@@ -135,10 +138,11 @@ class Apply:
 
     def _running(self, phases: dict[int, str]) -> list[Seat]:
         """Return what is to run now."""
-        seats = []
-        for card in self.head.transition.start.gpus():
-            seats += [Seat(card, i, 0) for i in card.instances if i.work and i.is_managed]
-        places = {(seat.gpu.name, seat.instance): seat for seat in seats}
+        places = {
+            (card.name, each): Seat(card, each, 0)
+            for card, each in self.head.transition.start.instances()
+            if each.work and each.is_managed
+        }
         for unit in self.units:
             if phases.get(unit.number) in ("stopped", "changed", "done"):
                 for seat in unit.stops:
@@ -153,7 +157,7 @@ class Apply:
         `parallel`: Nodes at once. `how`: Other settings of :class:`~.runner.Runner`.
         """
         self.job.uuids.update(journal.uuids)
-        tool, shell = TOOLS[self.head.tool](self.job), self.job.shell
+        tool, shell = self.tool, self.job.shell
         if isinstance(tool, GpuOperator):
             tool.prepare(self.units)
         worker = self.find_worker(journal)
@@ -163,18 +167,17 @@ class Apply:
             last = {name: unit for unit in self.units for name in unit.gpus if unit.partitions}
             again = {unit.number: unit for unit in last.values()}
             with ThreadPoolExecutor(PER_NODE * parallel) as pool:
-                faults = pool.map(lambda unit: _look_again(tool, unit), again.values())
+                faults = pool.map(self._look_again, again.values())
             outcome.failed |= {at: why for at, why in zip(again, faults, strict=True) if why}
         return outcome
 
-
-def _look_again(tool: Tool, unit: Unit) -> str:
-    """Say what has become otherwise since."""
-    try:
-        is_there = tool.look(unit, begun=True) is Look.AFTER
-    except ActionFailed as fault:
-        return str(fault)
-    return "" if is_there else "it is not there any more"
+    def _look_again(self, unit: Unit) -> str:
+        """Say what has become otherwise since."""
+        try:
+            is_there = self.tool.look(unit, begun=True) is Look.AFTER
+        except ActionFailed as fault:
+            return str(fault)
+        return "" if is_there else "it is not there any more"
 
 
 def begin_undo(journal: Journal) -> Head:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ...errors import CmsError
 from ...values.numbers import exact, format_exact
 from ..deployment.instance import Instance
 from ..deployment.labels import point_label
 from ..deployment.transition import Transition
-from .shell import ActionFailed, Ran, run_command
-from .tool import Turn
+from .tool import ActionFailed, Ran, Shell, Turn
 from .units import Seat
 
 __all__ = ["HOOKS", "Hooks"]
@@ -33,7 +31,7 @@ class Hooks:
 
     transition: Transition
     commands: Mapping[str, str]
-    timeout_s: float
+    shell: Shell
 
     def is_done(self, what: Turn, seat: Seat, place: Instance | None) -> bool:
         """Ask whether it serves, or nothing of it is left."""
@@ -44,10 +42,14 @@ class Hooks:
         assert seat.instance.work is not None
         name = seat.instance.work.service
         floor = self.transition.floors.get(name)
-        is_measured = what == "stop" and "capacity" in self.commands
-        if is_measured and floor is not None and seat.instance.supply_rps:
+        supply = seat.instance.supply_rps
+        if what == "stop" and "capacity" in self.commands and floor is not None and supply:
             said = self._run("capacity", seat, place).out.strip()
-            if said and _number(said, name) < floor.rps + seat.instance.supply_rps:
+            try:
+                is_low = said and exact(said, f"the capacity of {name}") < floor.rps + supply
+            except CmsError as fault:
+                raise ActionFailed(f"[work] capacity: {fault}") from None
+            if is_low:
                 raise ActionFailed(
                     f"{name} has {said} requests/s now; before {seat} stops it needs what that "
                     f"supplies beside its floor of {floor}"
@@ -57,17 +59,10 @@ class Hooks:
             raise ActionFailed(f"[work] {what} of {seat} ended with {ran.code}: {ran.said}")
 
     def _run(self, name: str, seat: Seat, place: Instance | None) -> Ran:
-        words = ["sh", "-c", self.commands[name]]
-        return run_command(words, self.timeout_s, more=self._about(seat, place))
-
-    def _about(self, seat: Seat, place: Instance | None) -> dict[str, str]:
         work, card = seat.instance.work, seat.gpu
         assert work is not None
-        models = {
-            service.name: service.model
-            for side in (self.transition.start, self.transition.target)
-            for service in side.services
-        }
+        services = (*self.transition.start.services, *self.transition.target.services)
+        models = {service.name: service.model for service in services}
         start = seat.instance.start if place is None else place.start
         told = {
             "SERVICE": work.service, "MODEL": models[work.service], "POINT": point_label(work),
@@ -77,11 +72,5 @@ class Hooks:
             "START": "" if start is None else start, "NUMBER": seat.number,
             "UUID": "" if place is None else place.uuid or "",
         }  # fmt: skip
-        return {f"CMS_{name}": str(value) for name, value in told.items()}
-
-
-def _number(said: str, service: str) -> Fraction:
-    try:
-        return exact(said, f"the capacity of {service}")
-    except CmsError as fault:
-        raise ActionFailed(f"[work] capacity: {fault}") from None
+        more = {f"CMS_{key}": str(value) for key, value in told.items()}
+        return self.shell.here("sh", "-c", self.commands[name], more=more)

@@ -16,11 +16,11 @@ from typing import Any
 
 from ...errors import FileError
 from ...files.source import sync_folder
+from ..deployment.instance import Instance
 from ..deployment.model import Deployment
 from ..deployment.transition import PartitioningTool, Transition
 from ..deployment.transition.document import transition_from_json, transition_to_json
-from .states import shorten
-from .units import Unit
+from .units import Unit, shorten
 
 __all__ = ["FORMAT", "Head", "Journal", "hold_lock", "user_name"]
 
@@ -42,14 +42,12 @@ class Head:
 class Journal:
     """A state file: a head, then two lines or more for each unit; an undo begins with a new head.
 
-    `results`: The last that is said of each unit: ``begun``, ``stopped``, ``changed``, ``done`` or
-    ``failed``. `phases`: How far each has come, failures aside. `uuids`: Of instances that were
-    created, by GPU and place.
+    `phases`: How far each unit has come: ``begun``, ``stopped``, ``changed`` or ``done``; that it
+    failed leaves it where it was. `uuids`: Of instances that were created, by GPU and place.
     """
 
     path: Path
     head: Head
-    results: dict[int, str] = field(default_factory=dict)
     phases: dict[int, str] = field(default_factory=dict)
     uuids: dict[str, str] = field(default_factory=dict)
     size: int = 0  # of what is whole, in bytes
@@ -71,25 +69,19 @@ class Journal:
                 )  # fmt: skip
         with suppress(FileNotFoundError):
             path.replace(path.with_name(f"{path.name}.old"))
-        found = cls(path, head)
-        found._begin()
+        found = cls(path, head).follow(head)
         sync_folder(path.parent)
         return found
 
     def follow(self, head: Head) -> Journal:
         """Begin another part of the file, which is what counts from here on."""
         found = Journal(self.path, head, size=self.size)
-        found._begin()
-        return found
-
-    def _begin(self) -> None:
-        head = self.head
-        document = {
+        found._append({
             "format": FORMAT, "at": _now(), "user": user_name(), "tool": head.tool.value,
             "with_work": head.with_work, "is_undo": head.is_undo, "loose": sorted(head.loose),
             "transition": transition_to_json(head.transition),
-        }  # fmt: skip
-        self._append(document)
+        })  # fmt: skip
+        return found
 
     @classmethod
     def read(cls, path: Path) -> Journal:
@@ -108,32 +100,38 @@ class Journal:
             raise FileError(path, "it has no head", expected=f"a file of format {FORMAT}")
         try:
             told = json.loads(lines[heads[-1]])
-            found = cls(path, _read_head(told), size=size)
+            transition, tool = transition_from_json(told["transition"]), told["tool"]
+            head = Head(
+                transition, PartitioningTool(tool), told["with_work"], told["is_undo"],
+                frozenset(told["loose"]),
+            )  # fmt: skip
+            found = cls(path, head, size=size)
             for line in lines[heads[-1] + 1 :]:
                 found._take(json.loads(line))
+        except FileError:
+            raise
         except (ValueError, KeyError, TypeError) as fault:
-            if isinstance(fault, FileError):
-                raise
             raise FileError(path, f"it is damaged: {fault}") from None
         return found
 
     @property
     def ended(self) -> set[int]:
         """The units that are done."""
-        return {at for at, result in self.results.items() if result == "done"}
+        return {at for at, phase in self.phases.items() if phase == "done"}
 
     def where(self, units: Iterable[Unit]) -> Deployment:
         """Return what is known to be there: nothing where something is under way."""
         told = [unit for unit in units if unit.number in self.phases]
-        ended = {at for unit in told if unit.number in self.ended for at in unit.positions}
-        there = shorten(self.head.transition, ended).target
-        busy = [a for unit in told if unit.number not in self.ended for a in unit.actions]
+        done = {at for unit in told if unit.number in self.ended for at in unit.positions}
+        there = shorten(self.head.transition, done).target
+        loose: dict[tuple[str, int], set[Instance]] = {}
+        for action in (a for unit in told if unit.number not in self.ended for a in unit.actions):
+            loose.setdefault(action.gpu, set()).update(action.removes, action.adds)
         cards = {}
         for card in there.gpus():
-            own = [a for a in busy if a.gpu == (card.node, card.index)]
-            loose = {i for a in own for i in (*a.removes, *a.adds)}
-            held = () if card.name in self.head.loose else {*card.instances} - loose
-            cards[card.node, card.index] = replace(card, instances=tuple(held))
+            at = card.node, card.index
+            held = () if card.name in self.head.loose else {*card.instances} - loose.get(at, set())
+            cards[at] = replace(card, instances=tuple(held))
         return there.with_gpus(cards)
 
     def note(self, unit: int, result: str, **more: Any) -> None:
@@ -155,18 +153,9 @@ class Journal:
             os.close(number)
 
     def _take(self, record: dict[str, Any]) -> None:
-        unit, result = record["unit"], record["result"]
-        self.results[unit] = result
-        if result != "failed":
-            self.phases[unit] = result
+        if record["result"] != "failed":
+            self.phases[record["unit"]] = record["result"]
         self.uuids.update(record.get("uuids", {}))
-
-
-def _read_head(told: dict[str, Any]) -> Head:
-    return Head(
-        transition_from_json(told["transition"]), PartitioningTool(told["tool"]),
-        told["with_work"], told["is_undo"], frozenset(told["loose"]),
-    )  # fmt: skip
 
 
 def _now() -> str:

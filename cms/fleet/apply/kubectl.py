@@ -9,16 +9,21 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import CmsError, InvalidProblem
 from ...files.parsed import Parsed
 from ...files.source import Source
-from ..deployment.export.advertised import offer_of
-from ..deployment.export.gpu_operator import config_map, kubernetes_name
-from ..deployment.export.mig_parted import configs_of, merged, name_of, text_of
-from ..deployment.export.workloads import WorkloadKey, dns_label
+from ..deployment.export.mig_parted import (
+    config_map,
+    configs_of,
+    kubernetes_name,
+    merged,
+    name_of,
+    text_of,
+)  # fmt: skip
+from ..deployment.export.workloads import WorkloadKey, offer_of
 from ..deployment.instance import Instance, State
 from ..deployment.kubernetes_objects import (
     DeploymentObject,
@@ -26,10 +31,10 @@ from ..deployment.kubernetes_objects import (
     PodObject,
     read_object,
 )
+from ..deployment.labels import dns_label
 from ..deployment.model import FleetGpu, FleetNode
 from .nvidia_smi import list_cuts
-from .shell import ActionFailed
-from .tool import Job, Look, Turn
+from .tool import ActionFailed, Job, Look, Turn
 from .units import Seat, Unit
 
 __all__ = ["Deployments", "GpuOperator"]
@@ -49,18 +54,13 @@ def _ask(job: Job, *words: str, given: str = "") -> Any:
 
 
 def _list(job: Job, model: type[Any], *words: str) -> list[Any]:
-    """Return the objects that `kubectl` lists."""
+    """Return the objects that `kubectl` lists; of pods those that have not ended."""
     told = _ask(job, "get", *words)
-    found = told.get("items", []) if isinstance(told, dict) else None
-    if not isinstance(found, list):
+    listed = told.get("items", []) if isinstance(told, dict) else None
+    if not isinstance(listed, list):
         raise ActionFailed(f"kubectl get {' '.join(words)} answers no list of objects")
-    return [_read(each, model) for each in found]
-
-
-def _list_pods(job: Job, *words: str) -> list[PodObject]:
-    """Return the pods that `kubectl` lists and that have not ended."""
-    pods: list[PodObject] = _list(job, PodObject, "pods", *words)
-    return [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
+    found = [_read(each, model) for each in listed]
+    return [one for one in found if getattr(one, "phase", "") not in ("Succeeded", "Failed")]
 
 
 def _read(value: Any, model: type[Any]) -> Any:
@@ -68,6 +68,10 @@ def _read(value: Any, model: type[Any]) -> Any:
         return read_object(Parsed(value, Source("kubectl")), model)
     except CmsError as fault:
         raise ActionFailed(f"kubectl says what is not understood: {fault}") from None
+
+
+def _migs(offered: Mapping[str, int]) -> dict[str, int]:
+    return {name: n for name, n in offered.items() if n and name.startswith("nvidia.com/mig-")}
 
 
 class GpuOperator:
@@ -105,14 +109,10 @@ class GpuOperator:
     def look(self, unit: Unit, *, begun: bool) -> Look:
         """Judge by the labels and by what the node offers; refuse foreign pods that hold GPUs."""
         node = self._node(unit)
-        offers = {
-            k: n for k, n in node.allocatable.items() if n and k.startswith("nvidia.com/mig-")
-        }
+        offers = _migs(node.allocatable)
         is_mixed = node.labels.get("nvidia.com/mig.strategy") == "mixed"
-        before, after = (
-            not is_mixed or offers == self._offer(unit.node, cards)
-            for cards in (unit.befores, unit.afters)
-        )
+        sides = (FleetNode(unit.node, self.job.named(c)) for c in (unit.befores, unit.afters))
+        before, after = (not is_mixed or offers == _migs(offer_of(s).resources) for s in sides)
         if not unit.partitions:
             if not before:
                 raise ActionFailed(f"node {unit.node} offers {offers}, not what it is to offer")
@@ -137,20 +137,16 @@ class GpuOperator:
     def _config(self, cards: Sequence[FleetGpu]) -> str:
         return name_of(list_cuts(self.job, cards))
 
-    def _offer(self, node: str, cards: Sequence[FleetGpu]) -> dict[str, int]:
-        found = offer_of(FleetNode(node, self.job.named(cards))).resources
-        return {name: n for name, n in found.items() if name.startswith("nvidia.com/mig-")}
-
     def _node(self, unit: Unit) -> NodeObject:
         found: NodeObject = _read(_ask(self.job, "get", "node", unit.node), NodeObject)
         return found
 
     def _pods(self, node: str) -> list[PodObject]:
-        return _list_pods(self.job, "-A", f"--field-selector=spec.nodeName={node}")
+        return _list(self.job, PodObject, "pods", "-A", f"--field-selector=spec.nodeName={node}")
 
     def close(self, unit: Unit) -> None:
         """Cordon the node, unless somebody else has; a label says that `cms` did."""
-        if unit.partitions and not self._node(unit).unschedulable:
+        if not self._node(unit).unschedulable:
             self._do("label", "--overwrite", "node", unit.node, f"{_CORDONED}=yes")
             self._do("cordon", unit.node)
 
@@ -172,18 +168,12 @@ class GpuOperator:
                 "by itself. Read its log, then give another label first: kubectl label --overwrite "
                 f"node {unit.node} {_CONFIG}=all-disabled"
             )
-        state = ""
-
-        def is_answered() -> bool:
-            nonlocal state
-            state = self._node(unit).labels.get(_STATE, "")
-            return state in ("success", "failed")
-
         self.job.shell.wait_until(
-            is_answered, f"mig-manager has not answered on node {unit.node}, which stays cordoned "
+            lambda: self._node(unit).labels.get(_STATE) in ("success", "failed"),
+            f"mig-manager has not answered on node {unit.node}, which stays cordoned "
             f"(is {self.job.export.config_map} the ConfigMap of the cluster policy?)",
-        )  # fmt: skip
-        return f"mig-manager says {state}"
+        )
+        return f"mig-manager says {self._node(unit).labels.get(_STATE)}"
 
     def open(self, unit: Unit) -> None:
         """Uncordon the node if `cms` cordoned it."""
@@ -196,16 +186,10 @@ class GpuOperator:
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the calls of kubectl, waits aside."""
-        if not unit.partitions:
-            return []
-        node, drain = unit.node, f"{unit.node} {self.job.drain_flags}"
+        node = unit.node
+        drain = f"kubectl drain {node} {self.job.drain_flags}"
         label = f"kubectl label --overwrite node {node} {_CONFIG}={self._config(unit.afters)}"
-        return [
-            f"kubectl cordon {node}",
-            f"kubectl drain {drain}",
-            label,
-            f"kubectl uncordon {node}",
-        ]
+        return [f"kubectl cordon {node}", drain, label, f"kubectl uncordon {node}"]
 
 
 class Deployments:
@@ -239,7 +223,8 @@ class Deployments:
         return found[0]
 
     def _pods(self, name: str) -> list[PodObject]:
-        return _list_pods(self.job, "-n", self._spaces[name], "-l", f"{_WORKLOAD}={name}")
+        words = "-n", self._spaces[name], "-l", f"{_WORKLOAD}={name}"
+        return _list(self.job, PodObject, "pods", *words)
 
     def is_done(self, what: Turn, seat: Seat, place: Instance | None) -> bool:
         """Count pods over all of a Deployment, those aside that others have still to end.

@@ -2,26 +2,92 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
+from graphlib import TopologicalSorter
 
 from ...errors import CmsError
-from .frontier import PER_NODE, Frontier
+from ..deployment.transition import Durations
 from .journal import Journal
-from .shell import ActionFailed, Shell
-from .tool import Look, Tool, Turn, Worker
+from .tool import ActionFailed, Look, Shell, Tool, Turn, Worker
 from .units import Seat, Unit
 
-__all__ = ["Outcome", "Runner"]
+__all__ = ["PER_NODE", "Outcome", "Runner", "find_makespan"]
 
+#: Units that are under way at once on a node, in the mean.
+PER_NODE = 8
 #: Looks at a listing that may lag behind the command that changed it.
 _LOOKS = 5
 _POLL_SECONDS = 0.2
 _NEVER = {"start": "does not become ready", "stop": "does not end"}
+
+
+class _Frontier:
+    """What may begin next; the caller says what has ended. One unit at a time on a GPU.
+
+    `done`: Units that have ended already. `parallel`: Nodes at once.
+    """
+
+    def __init__(self, units: Sequence[Unit], done: Collection[int], parallel: int) -> None:
+        self.parallel = parallel
+        self.left = {unit.number: unit for unit in units if unit.number not in done}
+        self.running: dict[int, Unit] = {}
+        self._ready: dict[str, dict[int, Unit]] = {}
+        self._order = TopologicalSorter({at: u.after - {*done} for at, u in self.left.items()})
+        self._order.prepare()
+        self._take_ready()
+
+    def _take_ready(self) -> None:
+        for at in self._order.get_ready():
+            self._ready.setdefault(self.left[at].node, {})[at] = self.left[at]
+
+    def begin(self, only: str = "", without: Collection[str] = ()) -> list[Unit]:
+        """Return what begins now, on one node alone or on all but some."""
+        nodes = dict.fromkeys(unit.node for unit in self.running.values())
+        busy = {name for unit in self.running.values() for name in unit.gpus}
+        found = []
+        for node in [*nodes, *(node for node in self._ready if node not in nodes)]:
+            if node in without or only not in ("", node):
+                continue
+            if node not in nodes and len(nodes) >= self.parallel:
+                break
+            for at, unit in [*self._ready.get(node, {}).items()]:
+                if len(self.running) < PER_NODE * self.parallel and not unit.gpus & busy:
+                    busy |= unit.gpus
+                    nodes[node] = None
+                    del self.left[at], self._ready[node][at]
+                    self.running[at] = unit
+                    found.append(unit)
+            if not self._ready.get(node, True):
+                del self._ready[node]
+        return found
+
+    def end(self, unit: Unit, *, is_done: bool) -> None:
+        """Take note that a unit has ended; what waits for one that failed never begins."""
+        del self.running[unit.number]
+        if is_done:
+            self._order.done(unit.number)
+            self._take_ready()
+
+
+def find_makespan(units: Sequence[Unit], durations: Durations, parallel: int) -> Fraction:
+    """Return the expected seconds until all units have ended, with `parallel` nodes at once."""
+    frontier, now, number = _Frontier(units, (), parallel), Fraction(0), len(units)
+    ends: list[tuple[Fraction, int, Unit]] = []
+    while frontier.left or ends:
+        for unit in frontier.begin():
+            reset = {c.index: bool(c.gpu.mode_change_needs_reset) for c in unit.befores}
+            takes = max(durations.of(a, needs_reset=reset[a.index]) for a in unit.actions)
+            heapq.heappush(ends, (now + takes, number + unit.number, unit))
+        now, _, unit = heapq.heappop(ends)
+        frontier.end(unit, is_done=True)
+    return now
 
 
 @dataclass
@@ -62,7 +128,7 @@ class Runner:
         The first node is changed alone: others follow once all that can be done there is done.
         """
         outcome = Outcome()
-        frontier = Frontier(self.units, self.journal.ended, self.parallel)
+        frontier = _Frontier(self.units, self.journal.ended, self.parallel)
         canary = next(iter(frontier.left.values())).node if frontier.left else ""
         running: dict[Future[str], Unit] = {}
         bad: set[str] = set()
@@ -90,23 +156,18 @@ class Runner:
 
     def _carry_out(self, unit: Unit) -> str:
         """Carry out a unit; return why it failed, or nothing."""
-        began = time.monotonic()
-        fault = ""
+        began, fault = time.monotonic(), ""
         try:
             self._do(unit)
-        except CmsError as error:
-            fault = str(error)
         except Exception as error:  # noqa: BLE001 (nothing may be lost of what is under way)
-            fault = f"{type(error).__name__}: {error}"
+            is_told = isinstance(error, CmsError)
+            fault = str(error) if is_told else f"{type(error).__name__}: {error}"
         seconds = round(time.monotonic() - began, 3)
         told = {"node": unit.node, "action": str(unit), "seconds": seconds}
-        if fault:
-            self.journal.note(unit.number, "failed", **told, said=fault)
-        else:
-            self.journal.note(unit.number, "done", **told, uuids=self._uuids(unit))
-        self.tell(
-            f"{'FAILED' if fault else 'done'} {unit} ({seconds:.1f} s){fault and ': '}{fault}"
-        )
+        more = {"said": fault} if fault else {"uuids": self._uuids(unit)}
+        self.journal.note(unit.number, "failed" if fault else "done", **told, **more)
+        word = "FAILED" if fault else "done"
+        self.tell(f"{word} {unit} ({seconds:.1f} s){fault and ': '}{fault}")
         return fault
 
     def _uuids(self, unit: Unit) -> dict[str, str]:
@@ -126,14 +187,16 @@ class Runner:
         if phase is None:
             self.journal.note(unit.number, "begun", node=unit.node, action=str(unit))
         if look is not Look.AFTER and (unit.partitions or phase != "changed"):
-            self.tool.close(unit)
+            if unit.partitions:
+                self.tool.close(unit)
             if phase not in ("stopped", "changed"):
                 self._await_work("stop", unit.stops)
             self.journal.note(unit.number, "stopped")
             if unit.partitions:
                 self._change(unit, None if unit.stops else look)
         self.journal.note(unit.number, "changed")
-        self.tool.open(unit)
+        if unit.partitions:
+            self.tool.open(unit)
         self._await_work("start", unit.starts)
 
     def _change(self, unit: Unit, look: Look | None) -> None:

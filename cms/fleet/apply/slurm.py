@@ -6,6 +6,7 @@ becomes invalid, so its line shrinks first and grows last.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,13 +14,14 @@ from ...files.source import write_bytes
 from ..deployment.export.slurm import node_line, offered, throughout
 from ..deployment.model import FleetNode
 from .nvidia_smi import MigParted
-from .shell import ActionFailed
-from .tool import Look
+from .tool import ActionFailed, Look
 from .units import Unit
 
 __all__ = ["Slurm"]
 
 _REASON = "cms: cut anew"
+#: In states of nodes on which something runs or may begin, and that do not answer.
+_BUSY, _SILENT = re.compile("alloc|mixed|compl|unknown"), re.compile("unknown|not_resp")
 #: Why Slurm itself closes a node that has rebooted or lost its devices; `cms` may open it again.
 _OWN_REASONS = ("gres/", "Node unexpectedly rebooted", "Not responding")
 
@@ -40,7 +42,10 @@ class Slurm(MigParted):
                 f"{file} cannot be read ({fault.strerror}); slurm.conf is to include it: "
                 "cms export now.json --to slurm"
             ) from None
-        has, wants = _beside(line), _beside(lines["after"])
+        has, wants = (
+            " ".join(sorted(word for word in each.split() if not word.lower().startswith("gres=")))
+            for each in (line, lines["after"])
+        )
         if has != wants:
             raise ActionFailed(
                 f"{file} has {has} and would have {wants} ([export] slurm_nodes of fleet.toml says "
@@ -51,8 +56,6 @@ class Slurm(MigParted):
 
     def close(self, unit: Unit) -> None:
         """Drain the node, unless somebody else does."""
-        if not unit.partitions:
-            return
         if self._is_old() and not self.job.slurm_restart:
             raise ActionFailed(
                 "before Slurm 23.11 slurmctld takes more devices only when it starts: say how in "
@@ -64,7 +67,7 @@ class Slurm(MigParted):
 
     def change(self, unit: Unit) -> str:
         """Wait for the jobs, shrink the line, have mig-parted cut, and grow the line."""
-        self._await(unit, lambda state: _is_closed(state) and not _has(state, _BUSY), "is not free")
+        self._await(unit, lambda s: _is_closed(s) and not _BUSY.search(s), "is not free")
         said = ""
         if super().look(unit, begun=True) is not Look.AFTER:
             self._offer(unit, "shrunk")
@@ -75,8 +78,8 @@ class Slurm(MigParted):
                 f"mig-parted said: {said}",
             )
         self._offer(unit, "after")
-        self._await(unit, lambda state: not _has(state, ("inval",)), "has fewer devices than its "
-                    "line offers: compare with what slurmd -G prints there. It")  # fmt: skip
+        self._await(unit, lambda state: "inval" not in state, "has fewer devices than its line "
+                    "offers: compare with what slurmd -G prints there. It")  # fmt: skip
         return said
 
     def open(self, unit: Unit) -> None:
@@ -89,33 +92,28 @@ class Slurm(MigParted):
             self._update(unit, "state=resume")
             return False
 
-        if unit.partitions:
-            words = f"{unit.node} is cut, but is not resumed by scontrol"
-            self.job.shell.wait_until(is_open, words)
+        words = f"{unit.node} is cut, but is not resumed by scontrol"
+        self.job.shell.wait_until(is_open, words)
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the calls of scontrol and of mig-parted, waits aside."""
-        if not unit.partitions:
-            return []
-        update, file, lines = f"scontrol update nodename={unit.node}", self._file(unit), []
-        for name, line in self._node_lines(unit).items():
-            if name != "before":
-                again = f"; {self.job.slurm_restart}" if self.job.slurm_restart else ""
-                lines.append(f"echo '{line.strip()}' >{file}; scontrol reconfigure{again}")
+        update, file = f"scontrol update nodename={unit.node}", self._file(unit)
+        again = f"; {self.job.slurm_restart}" if self.job.slurm_restart else ""
+        shrink, grow = (
+            f"echo '{line.strip()}' >{file}; scontrol reconfigure{again}"
+            for line in self._node_lines(unit).values()
+        )
         drain, resume = f"{update} state=drain reason='{_REASON}'", f"{update} state=resume"
-        return [drain, lines[0], *super().commands(unit), lines[1], resume]
+        return [drain, shrink, *super().commands(unit), grow, resume]
 
     def _file(self, unit: Unit) -> Path:
         return Path(self.job.slurm_folder) / "cms" / f"{unit.node}.conf"
 
     def _node_lines(self, unit: Unit) -> dict[str, str]:
-        """Return the node's line before, while it is cut, and after."""
+        """Return the node's line while it is cut, and after."""
         before, after = (self.job.named(side) for side in (unit.befores, unit.afters))
         export, node = self.job.export, FleetNode(unit.node, unit.afters)
-        counts = {
-            "before": offered(before, export), "shrunk": throughout(before, after, export),
-            "after": offered(after, export),
-        }  # fmt: skip
+        counts = {"shrunk": throughout(before, after, export), "after": offered(after, export)}
         return {name: node_line(node, each, export) for name, each in counts.items()}
 
     def _offer(self, unit: Unit, name: str) -> None:
@@ -123,7 +121,7 @@ class Slurm(MigParted):
         self.job.shell.here("scontrol", "reconfigure")
         if self._is_old():
             self.job.shell.here("sh", "-c", self.job.slurm_restart)
-        self._await(unit, lambda state: not _has(state, ("unknown", "not_resp")), "does not answer")
+        self._await(unit, lambda state: not _SILENT.search(state), "does not answer")
 
     def _state(self, unit: Unit) -> tuple[str, str]:
         """Return the node's state, with all flags, and why it is closed."""
@@ -149,18 +147,5 @@ class Slurm(MigParted):
         return len(numbers) == 2 and numbers < [23, 11]
 
 
-#: In states of nodes on which something runs or may begin.
-_BUSY = ("alloc", "mixed", "compl", "unknown")
-
-
-def _has(state: str, flags: tuple[str, ...]) -> bool:
-    return any(flag in state for flag in flags)
-
-
 def _is_closed(state: str) -> bool:
     return "drain" in state or state.startswith("down")
-
-
-def _beside(line: str) -> str:
-    """Return what a node's line says beside its GPUs."""
-    return " ".join(sorted(word for word in line.split() if not word.lower().startswith("gres=")))

@@ -1,38 +1,88 @@
-"""What a partitioning tool has to be able to do, and how what it left is judged."""
+"""What partitioning tools and work are told to do, and the commands by which it is done."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import time
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from enum import StrEnum
-from threading import Lock
 from typing import Literal, Protocol, TypeAlias
 
 from ...errors import CmsError
-from ...files.source import Source
 from ..deployment.export import ExportOptions
 from ..deployment.export.export import named_by
-from ..deployment.instance import Instance, Mode
+from ..deployment.instance import Instance
 from ..deployment.labels import SERVICE_LABEL
 from ..deployment.model import FleetGpu, FleetNode
-from ..deployment.observation.age import format_moment
-from ..deployment.observation.facts import Statement
-from ..deployment.observation.merge import merge
-from ..deployment.observation.nvidia_smi import read_nvidia_smi
 from ..deployment.transition import Transition
-from .shell import ActionFailed, Ran, Shell
-from .units import Place, Seat, Unit, find_place
+from .units import Seat, Unit
 
-__all__ = ["Job", "Look", "SmiTool", "Tool", "Turn", "Worker"]
-
-#: What a node is asked; every reader takes it from the texts of `nvidia-smi` alone.
-_LISTING = "nvidia-smi mig -lgi; nvidia-smi -q -x; nvidia-smi -L"
+__all__ = ["ActionFailed", "Job", "Look", "Ran", "Shell", "Tool", "Turn", "Worker"]
 
 
-_READS = 3
+class ActionFailed(CmsError, RuntimeError):
+    """An action cannot be begun, or has not ended as it should; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a command printed, and its exit status, by which no state is ever judged."""
+
+    code: int
+    out: str
+    errors: str
+
+    @property
+    def said(self) -> str:
+        """The last lines that it printed, for a message."""
+        lines = [line.strip() for line in f"{self.out}\n{self.errors}".splitlines()]
+        return " / ".join([line for line in lines if line][-4:]) or "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """How nodes and this machine are asked.
+
+    `template`: Command that runs its last word on a node: ``ssh {node}``. `timeout_s`: Seconds
+    after which a command counts as lost, and a state as not reached. `pause_s`: Seconds between two
+    looks at a state.
+    """
+
+    template: str = "ssh {node}"
+    timeout_s: float = 900
+    pause_s: float = 1
+
+    def on(self, node: str, command: str) -> Ran:
+        """Run a shell command on a node."""
+        words = [word.replace("{node}", node) for word in shlex.split(self.template)]
+        return self.here(*words, command)
+
+    def wait_until(self, is_so: Callable[[], bool], otherwise: str | Callable[[], str]) -> None:
+        """Look until something is so; ActionFailed, in the words of `otherwise`, if it never is."""
+        until = time.monotonic() + self.timeout_s
+        while not is_so():
+            if time.monotonic() >= until:
+                raise ActionFailed(otherwise if isinstance(otherwise, str) else otherwise())
+            time.sleep(self.pause_s)
+
+    def here(self, *words: str, given: str = "", more: Mapping[str, str] | None = None) -> Ran:
+        """Run a command on this machine, in a session of its own, since Ctrl-C is for `cms`.
+
+        ActionFailed if it cannot be started or does not end in time.
+        """
+        try:
+            done = subprocess.run(
+                words, input=given, capture_output=True, text=True, errors="replace", check=False,
+                timeout=self.timeout_s, start_new_session=True, env={**os.environ, **(more or {})},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise ActionFailed(f"{words[0]} has not ended after {self.timeout_s:g} s") from None
+        except OSError as fault:
+            raise ActionFailed(f"{words[0]} cannot be run: {fault.strerror or fault}") from None
+        return Ran(done.returncode, done.stdout, done.stderr)
 
 
 class Look(StrEnum):
@@ -83,7 +133,10 @@ class Worker(Protocol):
 
 
 class Tool(Protocol):
-    """What partitions GPUs. It looks before and after; the runner does the rest alike for all."""
+    """What partitions GPUs. It looks before and after; the runner does the rest alike for all.
+
+    Where work alone changes it is only asked to look.
+    """
 
     def look(self, unit: Unit, *, begun: bool) -> Look:
         """Observe the unit's GPUs; ActionFailed if they hold what the unit may not touch.
@@ -105,145 +158,3 @@ class Tool(Protocol):
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return what is run, for people and for scripts."""
-
-
-class SmiTool:
-    """What the tools that are seen by `nvidia-smi` have in common."""
-
-    #: Whether instances are made one by one at their starts.
-    by_start = True
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self._seen: dict[str, FleetGpu] = {}
-        self._locks: defaultdict[str, Lock] = defaultdict(Lock)  # by node
-
-    def on_node(self, node: str, command: str) -> Ran:
-        """Run a command on a node, one at a time: a listing is of one moment."""
-        with self._locks[node]:
-            return self.job.shell.on(node, command)
-
-    def find(self, seat: Seat) -> Instance | None:
-        """Return the instance that was observed last at a seat: by start, or by its number."""
-        held = self._seen[seat.gpu.name].instances if seat.gpu.name in self._seen else ()
-        if self.by_start:
-            return next((i for i in held if find_place(i) == find_place(seat.instance)), None)
-        alike = [i for i in held if i.profile == seat.instance.profile and i.is_whole]
-        return alike[seat.number - 1] if len(alike) >= seat.number else None
-
-    def close(self, unit: Unit) -> None:
-        """Do nothing: no other work comes to an instance by itself."""
-
-    def open(self, unit: Unit) -> None:
-        """Do nothing."""
-
-    def look(self, unit: Unit, *, begun: bool) -> Look:
-        """Compare what is observed with what was before and is to be after."""
-        there = {card.index: card for card in self._observe(unit.node).gpus}
-        looks: set[Look | None] = {None}
-        for before, after in zip(unit.befores, unit.afters, strict=True):
-            if before.mode is not Mode.FIXED:
-                seen = self._seen[before.name] = _recognise(there, before, after)
-                if self.by_start:
-                    removed, added = unit.places(before.index)
-                    looks.add(self._by_places(seen, before, after, removed, added, begun))
-                else:
-                    looks.add(_by_counts(seen, before, after, begun))
-        looks.remove(None)
-        return Look.BETWEEN if len(looks) > 1 else next(filter(None, looks), Look.BEFORE)
-
-    def _observe(self, name: str) -> FleetNode:
-        """Read what is on a node; read again if it changed during the listing."""
-        for _ in range(_READS):
-            ran = self.on_node(name, _LISTING)
-            source = Source(f"{name}: nvidia-smi", ran.out)
-            at = format_moment(datetime.now(UTC))
-            try:
-                told = replace(read_nvidia_smi(source), node=Statement(name, source.name), at=at)
-                devices = self.job.transition.start.devices
-                return merge([told], devices=devices).deployment.node(name)
-            except CmsError as fault:
-                why = f"node {name} cannot be observed: {fault}. It said: {ran.said}"
-                time.sleep(self.job.shell.pause_s)
-        raise ActionFailed(why)
-
-    def _by_places(
-        self, seen: FleetGpu, before: FleetGpu, after: FleetGpu, removed: dict[Place, Instance],
-        added: dict[Place, Instance], begun: bool,
-    ) -> Look | None:  # fmt: skip
-        """Compare the places of actions alone: what else is on the GPU goes on."""
-        if Mode.MIG not in (before.mode, after.mode):
-            return None
-        gone, come = removed.keys() - added.keys(), added.keys() - removed.keys()
-        held = {find_place(each): each for each in seen.instances}
-        switches = before.is_cut is not after.is_cut or (before.is_empty and not seen.is_cut)
-        taken = {slot for place in come for slot in _slots(seen, place)}
-        for place, each in held.items():
-            if place in come and not begun:
-                raise ActionFailed(f"{seen.name} has {each.place}, which cms has not made")
-            is_in_the_way = switches or not taken.isdisjoint(_slots(seen, place))
-            if place not in removed.keys() | come and is_in_the_way:
-                what = ", ".join(i.place for i in added.values()) or "a change of MIG mode"
-                why = f"{seen.name} has {each.place}, which is not known, in the way of {what}"
-                raise ActionFailed(why)
-            known = self.job.uuids.get(f"{seen.name}:{each.place}")
-            known = known or (removed[place].uuid if place in removed else None)
-            if place in gone and known and each.uuid not in (None, known):
-                raise ActionFailed(f"{seen.name} has another {each.place} than was to be deleted")
-        if missing := [removed[at].place for at in removed.keys() & added.keys() - held.keys()]:
-            raise ActionFailed(f"{seen.name} lacks {missing[0]}, on which work is to change")
-        if not (gone or come or switches):
-            return None
-        whole = {place for place, each in held.items() if each.is_whole}
-        if not gone & held.keys() and come <= whole and seen.is_cut is after.is_cut:
-            return Look.AFTER
-        is_before = gone <= held.keys() and not come & held.keys()
-        return Look.BEFORE if is_before else Look.BETWEEN
-
-
-def _by_counts(seen: FleetGpu, before: FleetGpu, after: FleetGpu, begun: bool) -> Look | None:
-    """Compare all that is on a GPU, by profile: such a tool cuts whole GPUs."""
-    has, had, wants = map(_count, (seen, before, after))
-    if before.is_empty and has is None and not had:
-        had = None  # no source has said whether MIG is on
-    if has == had:
-        return None if had == wants else Look.BEFORE
-    if has == wants and all(each.is_whole for each in seen.instances):
-        if not begun and (wants or Counter()) - (had or Counter()):
-            raise ActionFailed(f"{seen.name} has {_say(has)}, which cms has not made")
-        return Look.AFTER
-    if begun and any((has or Counter()) <= (side or Counter()) for side in (had, wants)):
-        return Look.BETWEEN
-    raise ActionFailed(
-        f"{seen.name} has {_say(has)}, expected {_say(had)} or {_say(wants)}: it is left as it is; "
-        "observe the node again"
-    )
-
-
-def _count(card: FleetGpu) -> Counter[str] | None:
-    """Count the whole instances of a GPU by profile; None where MIG is off."""
-    return Counter(i.profile for i in card.instances if i.is_whole) if card.is_cut else None
-
-
-def _say(counts: Counter[str] | None) -> str:
-    if counts is None:
-        return "MIG off"
-    return " + ".join(f"{n} x {profile}" for profile, n in sorted(counts.items())) or "nothing"
-
-
-def _recognise(there: dict[int, FleetGpu], before: FleetGpu, after: FleetGpu) -> FleetGpu:
-    """Return the GPU that was observed; refuse one that is not there, another, or not fit."""
-    seen, uuid = there.get(before.index), before.uuid or after.uuid
-    if seen is None:
-        numbers = ", ".join(map(str, there)) or "none"
-        raise ActionFailed(f"{before.name} is not there: the node has the GPUs {numbers}")
-    if uuid and seen.uuid and seen.uuid != uuid:
-        raise ActionFailed(f"{before.name} is {seen.uuid}, not {uuid}: the numbers have changed")
-    if seen.mode is Mode.FIXED or seen.gpu.key != before.gpu.key:
-        raise ActionFailed(f"{before.name} is no {before.gpu.key} that can be partitioned: {seen}")
-    return seen
-
-
-def _slots(card: FleetGpu, place: Place) -> range:
-    profile, start = place
-    return range(start or 0, (start or 0) + card.gpu.profile(profile).memory)

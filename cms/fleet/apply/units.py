@@ -1,19 +1,23 @@
-"""What is done at once: an action, or all that happens together on a node that is drained."""
+"""What is done at once on the way of a transition, and what is known of each place meanwhile."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ...errors import InvalidProblem
+from ..deployment.difference import join_services
 from ..deployment.guesses import doubtful, in_doubt
-from ..deployment.instance import Instance, Mode
-from ..deployment.model import FleetGpu
+from ..deployment.instance import Instance, Kind, Mode, StartSource, State
+from ..deployment.model import Deployment, FleetGpu
 from ..deployment.transition import Action, PartitioningTool, Transition, What
 
-__all__ = ["Place", "Seat", "Unit", "find_place", "list_units", "refuse_units", "replay"]
+__all__ = [
+    "Place", "Seat", "Unit", "find_place", "list_units", "on_the_way", "open_starts",
+    "refuse_units", "shorten",
+]  # fmt: skip
 
 #: Profile and start.
 Place: TypeAlias = tuple[str, int | None]
@@ -125,7 +129,7 @@ def list_units(transition: Transition, tool: PartitioningTool) -> tuple[Unit, ..
         keys = [key for key in cards if key[0] == node] if (step, node) in whole else []
         keys = keys or sorted({action.gpu for action in own})
         befores = tuple(cards[key] for key in keys)
-        cards.update(replay(cards, own))
+        cards.update(_replay(cards, own))
         afters = tuple(cards[key] for key in keys)
         stops = tuple(seat for a in own for seat in _seats(befores, a.index, a.removes))
         starts = tuple(seat for a in own for seat in _seats(afters, a.index, a.adds))
@@ -144,7 +148,7 @@ def _takes_node(action: Action, cards: Mapping[_Key, FleetGpu], tool: Partitioni
     return tool.drains_nodes or (action.mode is not None and needs_reset)
 
 
-def replay(cards: Mapping[_Key, FleetGpu], actions: Iterable[Action]) -> dict[_Key, FleetGpu]:
+def _replay(cards: Mapping[_Key, FleetGpu], actions: Iterable[Action]) -> dict[_Key, FleetGpu]:
     """Return the GPUs that actions change, as they are after them."""
     changed: dict[_Key, FleetGpu] = {}
     for action in actions:
@@ -153,9 +157,9 @@ def replay(cards: Mapping[_Key, FleetGpu], actions: Iterable[Action]) -> dict[_K
         for each in action.removes:
             held.remove(each)
         after = card.with_instances((*held, *action.adds), action.mode)
-        is_cut = action.what is What.REPARTITION
-        source = after.start_source if is_cut else card.start_source
-        changed[action.gpu] = replace(after, start_source=source)
+        if action.what is not What.REPARTITION:
+            after = replace(after, start_source=card.start_source)
+        changed[action.gpu] = after
     return changed
 
 
@@ -200,3 +204,79 @@ def refuse_units(transition: Transition, units: Iterable[Unit], tool: Partitioni
                         f"{doubts[each.profile]} holds, since the device plug-in does not tell; "
                         f"expected that nobody holds it: cms observe ... --reclaim {card.name}"
                     )
+
+
+def open_starts(transition: Transition, state: Deployment) -> Deployment:
+    """Return a state on the way where no starts count of what a tool chose them for.
+
+    GPUs that are cut anew as a whole on the way are told by their counts, unless one layout alone
+    has them.
+    """
+    cards = {(card.node, card.index): card for card in state.gpus()}
+    open_ = {
+        at: replace(cards[at], start_source=StartSource.UNKNOWN)
+        for at in _cut_anew(transition) & cards.keys()
+        if cards[at].mode is Mode.MIG and len(cards[at].gpu.layouts_of(cards[at].counts)) > 1
+    }
+    return state.with_gpus(open_)
+
+
+def _cut_anew(transition: Transition) -> set[_Key]:
+    actions = (each for each in transition.actions if each.what is What.REPARTITION)
+    return {action.gpu for action in actions if action.adds or action.removes}
+
+
+def shorten(
+    transition: Transition, positions: Collection[int], under_way: Collection[int] = ()
+) -> Transition:
+    """Return a transition up to where it has come: with these of its actions alone.
+
+    `under_way`: Those of them of which it is not known that what they add serves.
+    """
+    number = {at: new for new, at in enumerate(sorted(positions))}
+    actions = []
+    for at in sorted(positions):
+        action = transition.actions[at]
+        if at in under_way:
+            adds = tuple(replace(each, state=State.STARTING) for each in action.adds)
+            action = replace(action, adds=adds)
+        actions.append(replace(action, after=tuple(number[before] for before in action.after)))
+    both = _both(transition)
+    cards = {(card.node, card.index): card for card in both.gpus()}
+    there = both.with_gpus(_replay(cards, actions))
+    return replace(transition, actions=tuple(actions), target=there)
+
+
+def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
+    """Return what is known of each place at any time, and all kinds of instances there are.
+
+    A place that serves several services one after the other is left out: what it does now cannot
+    be told from its place. So is what is on a GPU for which a tool chooses the starts.
+    """
+    cut, both = _cut_anew(transition), _both(transition)
+    every = {(card.node, card.index): dict.fromkeys(card.instances) for card in both.gpus()}
+    for action in transition.actions:
+        every[action.gpu].update(dict.fromkeys(action.adds))
+    kinds: dict[Kind, None] = {}
+    known = {}
+    for card in both.gpus():
+        at = card.node, card.index
+        for each in every[at]:
+            if each.work is not None and each.is_managed:
+                kinds[Kind(card.gpu.key, each.profile, each.work)] = None
+        does = Counter(place for place, _ in {(find_place(each), each.work) for each in every[at]})
+        held = {
+            find_place(each): replace(
+                each, state=State.RUNNING, gpu_instance=None, uuid=None, is_guessed=False
+            )
+            for each in every[at]
+            if does[find_place(each)] == 1 and (card.mode is not Mode.MIG or at not in cut)
+        }
+        known[at] = replace(card, instances=tuple(held.values()))
+    return both.with_gpus(known), tuple(kinds)
+
+
+def _both(transition: Transition) -> Deployment:
+    start, target = transition.start, transition.target
+    rule = target.rule or start.rule
+    return replace(start, services=join_services(target, start), rule=rule)

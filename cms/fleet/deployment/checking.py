@@ -50,11 +50,9 @@ def check_deployment(
     """
     found: list[Violation] = []
     for node in deployment.nodes:
-        for index, count in Counter(card.index for card in node.gpus).items():
-            if count > 1:
-                found.append(
-                    Violation("index", node.name, f"{count} GPUs {index}", "one of a number")
-                )
+        for index, n in Counter(card.index for card in node.gpus).items():
+            if n > 1:
+                found.append(Violation("index", node.name, f"{n} GPUs {index}", "one of a number"))
         for card in node.gpus:
             found += check_gpu(card)
             found += unable_to_run(node.driver, card, deployment.services)
@@ -81,11 +79,8 @@ def require_possible(fleet: Deployment) -> None:
 
 def check_gpu(card: FleetGpu) -> tuple[Violation, ...]:
     """Say what is wrong with one GPU; see `check_deployment`."""
-    if card.mode is Mode.MIG:
-        return tuple(_mig(card))
-    if card.mode is Mode.FIXED:
-        return tuple(_fixed(card))
-    return tuple(_shares(card) if card.mode is Mode.MPS else _whole(card))
+    checks = {Mode.MIG: _mig, Mode.FIXED: _fixed, Mode.MPS: _shares, Mode.WHOLE: _whole}
+    return tuple(checks[card.mode](card))
 
 
 def _mig(card: FleetGpu) -> Iterator[Violation]:
@@ -96,31 +91,29 @@ def _mig(card: FleetGpu) -> Iterator[Violation]:
         except InvalidOption as fault:
             yield Violation("profile", card.name, each.place, f"a profile of the GPU: {fault}")
     unknown: Counter[str] = Counter()
+    layout: list[tuple[str, int]] = []
+    taken: list[tuple[Instance, set[int]]] = []
     for each, profile in known:
         if each.start is None:
             unknown[profile.name] += 1
             if card.start_source is not StartSource.UNKNOWN:
                 yield Violation("start", card.name, f"{each.place} without a start", "its start")
-        elif each.start not in profile.starts or _end(each, profile) > card.gpu.memory_slices:
+            continue
+        layout.append((profile.name, each.start))
+        taken.append((each, {*range(each.start, each.start + profile.memory)}))
+        end = each.start + profile.memory
+        if each.start not in profile.starts or end > card.gpu.memory_slices:
             starts = ", ".join(map(str, profile.starts))
             yield Violation("start", card.name, each.place, f"a start among {starts}")
-    placed = [(each, profile) for each, profile in known if each.start is not None]
-    for (one, its), (other, theirs) in combinations(placed, 2):
-        shared = set(range(one.start or 0, _end(one, its)))
-        shared &= set(range(other.start or 0, _end(other, theirs)))
-        if shared:
+    for (one, its), (other, theirs) in combinations(taken, 2):
+        if shared := its & theirs:
             has = f"{one.place} and {other.place} on memory slice {min(shared)}"
             yield Violation("overlap", card.name, has, "a slice for each")
     sums = list(_sums(card, [profile for _, profile in known]))
     yield from sums
-    layout = [(profile.name, each.start) for each, profile in placed if each.start is not None]
     beside = unknown and not sums and card.gpu.is_layout(layout)
     if beside and (why := card.gpu.why_not(unknown, around=layout)):
         yield Violation("start", card.name, why, "starts that go together")
-
-
-def _end(instance: Instance, profile: Profile) -> int:
-    return (instance.start or 0) + profile.memory
 
 
 def _sums(card: FleetGpu, profiles: list[Profile]) -> Iterator[Violation]:
@@ -178,9 +171,8 @@ def _fixed(card: FleetGpu) -> Iterator[Violation]:
     """Say which instances on a fixed GPU are managed: all on it must be foreign."""
     for each in card.instances:
         if each.is_managed:
-            yield Violation(
-                "mode", card.name, f"{each} on a fixed GPU", "an owner, or another mode"
-            )
+            has = f"{each} on a fixed GPU"
+            yield Violation("mode", card.name, has, "an owner, or another mode")
     if not card.instances:
         yield Violation("mode", card.name, "nothing on a fixed GPU", f"{WHOLE!r} of an owner")
 
@@ -210,9 +202,8 @@ def unable_to_run(
             has = f"{each.place} at a point of {point.profile}"
             yield Violation("point", card.name, has, f"a point of {each.profile}")
         if point.model != models[each.work.service]:
-            has = f"{each.place} at a point of {point.model}"
             needs = f"a point of {models[each.work.service]}, which {each.work.service} is"
-            yield Violation("point", card.name, has, needs)
+            yield Violation("point", card.name, f"{each.place} at a point of {point.model}", needs)
 
 
 def _called(card: FleetGpu, name: str) -> Profile | None:
@@ -233,10 +224,8 @@ def _is_measured_as(card: FleetGpu, instance: Instance, name: str) -> bool:
 def _uuids(deployment: Deployment) -> Iterator[Violation]:
     seen: dict[str, str] = {}
     for card in deployment.gpus():
-        for uuid, where in (
-            (card.uuid, card.name),
-            *((each.uuid, f"{card.name} {each.place}") for each in card.instances),
-        ):
+        parts = ((each.uuid, f"{card.name} {each.place}") for each in card.instances)
+        for uuid, where in ((card.uuid, card.name), *parts):
             if uuid is not None and uuid in seen:
                 yield Violation("uuid", where, f"the UUID {uuid} of {seen[uuid]}", "its own")
             elif uuid is not None:
@@ -246,9 +235,8 @@ def _uuids(deployment: Deployment) -> Iterator[Violation]:
 def _capacities(deployment: Deployment) -> Iterator[Violation]:
     for service in deployment.services:
         if (capacity := deployment.capacity(service.name)) < service.rate_rps:
-            has = f"{shown(capacity)} requests/s"
-            where = f"service {service.name}"
-            yield Violation("capacity", where, has, f"{shown(service.rate_rps)} requests/s")
+            rates = (f"{shown(rate)} requests/s" for rate in (capacity, service.rate_rps))
+            yield Violation("capacity", f"service {service.name}", *rates)
 
 
 def _counts(deployment: Deployment, wanted: DesiredState) -> Iterator[Violation]:
@@ -260,8 +248,8 @@ def _counts(deployment: Deployment, wanted: DesiredState) -> Iterator[Violation]
     used = Counter(card.gpu.key for card in deployment.gpus() if has_our_work(card))
     for key, count in sorted(used.items()):
         if count > (most := wanted.gpus.get(key, 0)):
-            has = f"{count} x {key} in use"
-            yield Violation("gpus", "the deployment", has, f"at most {most}")
+            says = f"{count} x {key} in use", f"at most {most}"
+            yield Violation("gpus", "the deployment", *says)
 
 
 def has_our_work(card: FleetGpu) -> bool:

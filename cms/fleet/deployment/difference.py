@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...errors import InvalidProblem
+from ...values.words import count
 from ..serving.service import Service
 from .instance import WHOLE, Instance, Mode, State
 from .model import Deployment, FleetGpu
 
-__all__ = ["Difference", "GpuDifference", "difference", "join_services", "with_fixed"]
+__all__ = [
+    "Difference", "GpuDifference", "compare_gpus", "difference", "join_services", "with_fixed",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +80,13 @@ class Difference:
         return {what: sum(len(getattr(each, what)) for each in self.gpus) for what in every}
 
     def __str__(self) -> str:
-        touched = len(self.touched)
-        done = self.counts
+        touched, done = len(self.touched), self.counts
         parts = ", ".join(f"{done[what]} {what}" for what in ("restarted", "created", "deleted"))
-        kept = f"{done['kept']} instance{'s' * (done['kept'] != 1)} kept"
-        changes = f"{touched} GPU{'s change' if touched != 1 else ' changes'}"
-        rest = len(self.gpus) - touched
+        changes, rest = (
+            f"{count(touched, 'GPU')} change{'s' * (touched == 1)}",
+            len(self.gpus) - touched,
+        )
+        kept = f"{count(done['kept'], 'instance')} kept"
         return f"{changes}, {rest} stay{'s' * (rest == 1)}: {kept}, {parts}"
 
 
@@ -97,15 +101,9 @@ def difference(now: Deployment, then: Deployment) -> Difference:
     then = with_fixed(then, now)
     cards = {(c.node, c.index): c for c in now.gpus()}
     others = {(c.node, c.index): c for c in then.gpus()}
-    return Difference(
-        tuple(
-            _compared(
-                cards.get(at) or others[at].with_instances(()),
-                others.get(at) or cards[at].with_instances(()),
-            )
-            for at in sorted({*cards, *others})
-        )
-    )
+    empty = {at: card.with_instances(()) for at, card in (others | cards).items()}
+    pairs = ((cards.get(at, empty[at]), others.get(at, empty[at])) for at in sorted(empty))
+    return Difference(tuple(compare_gpus(*pair) for pair in pairs))
 
 
 def with_fixed(target: Deployment, now: Deployment) -> Deployment:
@@ -131,7 +129,8 @@ def join_services(*deployments: Deployment) -> tuple[Service, ...]:
     return tuple(found.values())
 
 
-def _compared(now: FleetGpu, then: FleetGpu) -> GpuDifference:
+def compare_gpus(now: FleetGpu, then: FleetGpu) -> GpuDifference:
+    """Compare what is with what is to be on one GPU; see `difference`."""
     if now.mode is Mode.FIXED and then.mode is not Mode.FIXED:
         raise InvalidProblem(
             f"{now.name} is to have {then.instances[0]}, and was found not fit for a plan; "
@@ -146,44 +145,35 @@ def _compared(now: FleetGpu, then: FleetGpu) -> GpuDifference:
                 f"{now.name} is {what} {first} in the one deployment and {second} in the other; "
                 "expected the same GPU: observe the node again"
             )
-    before, after = Counter(map(_at, now.instances)), Counter(map(_at, then.instances))
-    for card, counted in ((now, before), (then, after)):
-        if card.mode is Mode.MIG and any(start is None for _, start in counted):
+    for card in (now, then):
+        if card.mode is Mode.MIG and any(each.start is None for each in card.instances):
             raise InvalidProblem(
                 f"the starts of the instances on {card.name} are not known; observe it with "
                 "nvidia-smi mig -lgi"
             )
+    # that a GPU is not partitioned and has no managed work is nothing
     left, right = (
-        [each for each in card.instances if not _is_nothing(each)] for card in (now, then)
+        [i for i in card.instances if i.profile != WHOLE or not i.is_managed or i.work is not None]
+        for card in (now, then)
     )
-    kept: list[Instance] = []
-    foreign: list[Instance] = []
-    restarted: list[tuple[Instance, Instance]] = []
     # what stays as it is goes first: under MPS several instances have one place
+    stays = [one for one, _ in _pair_off(left, right, _is_same)]
+    restarted = tuple(_pair_off(left, right, _can_restart))
+    kept, foreign = (tuple(i for i in stays if i.is_managed is ours) for ours in (True, False))
+    return GpuDifference(now, then, kept, restarted, tuple(right), tuple(left), foreign)
+
+
+def _pair_off(
+    left: list[Instance], right: list[Instance], fits: Callable[[Instance, Instance], bool]
+) -> list[tuple[Instance, Instance]]:
+    """Take out of two lists what fits to each other."""
+    pairs = []
     for one in [*left]:
-        same = next((other for other in right if _is_same(one, other)), None)
-        if same is not None:
+        if other := next((each for each in right if fits(one, each)), None):
             left.remove(one)
-            right.remove(same)
-            (kept if one.is_managed else foreign).append(one)
-    for one in [*left]:
-        there = next((other for other in right if _can_restart(one, other)), None)
-        if there is not None:
-            left.remove(one)
-            right.remove(there)
-            restarted.append((one, there))
-    return GpuDifference(
-        now, then, tuple(kept), tuple(restarted), tuple(right), tuple(left), tuple(foreign)
-    )
-
-
-def _at(instance: Instance) -> tuple[str, int | None]:
-    return instance.profile, instance.start
-
-
-def _is_nothing(instance: Instance) -> bool:
-    """Whether it says only that a GPU is not partitioned and has no managed work."""
-    return instance.profile == WHOLE and instance.is_managed and instance.work is None
+            right.remove(other)
+            pairs.append((one, other))
+    return pairs
 
 
 def _is_same(one: Instance, other: Instance) -> bool:
@@ -193,9 +183,9 @@ def _is_same(one: Instance, other: Instance) -> bool:
     """
     if one.is_managed and State.DRAINING in (one.state, other.state) and one.state != other.state:
         return False
-    does, should = ((i.work, i.owner, i.is_whole) for i in (one, other))
-    return _at(one) == _at(other) and does == should
+    does, should = ((i.place, i.work, i.owner, i.is_whole) for i in (one, other))
+    return does == should
 
 
 def _can_restart(one: Instance, other: Instance) -> bool:
-    return _at(one) == _at(other) and one.is_managed and other.is_managed and one.is_whole
+    return one.place == other.place and one.is_managed and other.is_managed and one.is_whole

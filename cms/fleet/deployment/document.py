@@ -146,23 +146,20 @@ class _WorkPart(SuppliedPart):
 
 def point_names(works: Iterable[Work | None]) -> dict[Work, str]:
     """Name each way in which a service runs: ``chat on a100-80gb 3g.40gb, 2 x 8``."""
-    every = {work for work in works if work is not None}
-    names: dict[Work, str] = {}
-    taken: dict[str, int] = {}
-    for work in sorted(every, key=_work_order):
+
+    def order(work: Work) -> tuple[Any, ...]:
         point = work.point
-        name = (
-            f"{work.service} on {point.device} {point.profile}, {point.processes} x {point.batch}"
-        )
-        taken[name] = number = taken.get(name, 0) + 1
-        names[work] = name if number == 1 else f"{name} ({number})"
+        more = point.throughput_rps, point.latency_ms, work.supply_rps, tuple(point.extra.items())
+        return work.service, *key_of(point), *more
+
+    names: dict[Work, str] = {}
+    taken = Counter[str]()
+    for work in sorted({work for work in works if work is not None}, key=order):
+        at, runs = work.point, f"{work.point.processes} x {work.point.batch}"
+        name = f"{work.service} on {at.device} {at.profile}, {runs}"
+        taken[name] += 1
+        names[work] = name if taken[name] == 1 else f"{name} ({taken[name]})"
     return names
-
-
-def _work_order(work: Work) -> tuple[Any, ...]:
-    point = work.point
-    more = point.throughput_rps, point.latency_ms, work.supply_rps, tuple(point.extra.items())
-    return work.service, *key_of(point), *more
 
 
 class FleetDocument(m.Document):
@@ -188,17 +185,17 @@ class FleetDocument(m.Document):
         with f.blaming("rule"):
             rule = None if self.rule is None else read_rule(self.rule, own, curves)
         services = {each.name: each for each in self.services}
-        works: dict[str, Work] = {}
-        seen: set[Work] = set()
-        for index, part in enumerate(self.points):
-            with f.blaming("points", index):
-                f.refuse_unknown(part.service, "service", services, "service")
-                work = _read_work(part, services[part.service], rule, before or {})
-                if work in seen:
-                    raise f.refusal("one", what="{}: there are two names of one point")
-            works[part.name] = work
-            seen.add(work)
-        return References(services, {each.key: each for each in self.devices}, rule, works)
+        works: dict[Work, str] = {}
+
+        def read(part: _WorkPart) -> None:
+            f.refuse_unknown(part.service, "service", services, "service")
+            work = _read_work(part, services[part.service], rule, before or {})
+            if works.setdefault(work, part.name) != part.name:
+                raise f.refusal("one", what="{}: there are two names of one point")
+
+        f.build_each(self.points, read, "points")
+        devices = {each.key: each for each in self.devices}
+        return References(services, devices, rule, {name: work for work, name in works.items()})
 
     @classmethod
     def references_of(
@@ -294,10 +291,8 @@ def _refuse_other_gpus(nodes: Iterable[FleetNode], plan: Plan | None) -> None:
         if each.price is not None and priced:
             priced[each.gpu, each.price] -= each.count
         if (left := min(there[key], priced[each.gpu, each.price])) < 0:
-            what = f"{{}}: there are {-left} fewer such GPUs"
-            raise f.refusal(
-                "no more than there are", "plan", "available", index, "count", what=what
-            )
+            what, at = f"{{}}: there are {-left} fewer such GPUs", ("plan", "available", index)
+            raise f.refusal("no more than there are", *at, "count", what=what)
 
 
 def write_deployment(deployment: Deployment, path: StrPath) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -15,7 +16,7 @@ from ..serving.service import require_name
 
 __all__ = [
     "UNKNOWN_OWNER", "UUID", "WHOLE", "Instance", "Kind", "Mode", "StartSource", "State", "Work",
-    "require_uuid",
+    "list_counts", "require_uuid",
 ]  # fmt: skip
 
 #: What drivers call GPUs and their parts: ``GPU-...``, ``MIG-...``, and ``MIG-GPU-.../3/0`` of old.
@@ -58,6 +59,11 @@ def require_uuid(uuid: str | None, what: str) -> None:
     """Raise InvalidProblem for what is no UUID: it stands in a column of the tables of scripts."""
     if uuid is not None and not UUID.fullmatch(uuid):
         raise InvalidProblem(f"{what} is {uuid!r}; expected GPU-... or MIG-...")
+
+
+def list_counts(counts: Mapping[str, int], joint: str = " + ") -> str:
+    """List how many instances of each profile there are: ``2 x 1g.10gb + 1 x 3g.40gb``."""
+    return joint.join(f"{n} x {profile}" for profile, n in sorted(counts.items())) or "nothing"
 
 
 @dataclass(frozen=True, slots=True)

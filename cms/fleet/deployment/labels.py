@@ -1,4 +1,4 @@
-"""The labels that tie pods to services and operating points."""
+"""The labels and names that tie objects of Kubernetes to services and operating points."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ import re
 
 from .instance import Work
 
-__all__ = ["HOSTNAME", "POINT_LABEL", "SERVICE_LABEL", "label_value", "point_label"]
+__all__ = [
+    "HOSTNAME", "POINT_LABEL", "SERVICE_LABEL", "dns_label", "label_value", "point_label",
+]  # fmt: skip
 
 #: What ties a pod to a node.
 HOSTNAME = "kubernetes.io/hostname"
 SERVICE_LABEL = "cms.service"
 POINT_LABEL = "cms.point"
 _MOST = 63
-_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+
+def _shorten(text: str, plain: str, letters: str, inside: str) -> str:
+    """Return a text, or a plainer one with a hash, of letters and what may stand inside."""
+    if len(text) <= _MOST and re.fullmatch(rf"[{letters}]([{letters}{inside}]*[{letters}])?", text):
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:6]
+    plain = re.sub(rf"[^{letters}{inside}]+", "-", plain)[: _MOST - 7].strip(inside)
+    return f"{plain or 'x'}-{digest}"
 
 
 def label_value(text: str) -> str:
@@ -25,11 +35,18 @@ def label_value(text: str) -> str:
     >>> label_value("resnet50"), label_value("Übersetzer 2")
     ('resnet50', 'bersetzer-2-38496e')
     """
-    if len(text) <= _MOST and _VALUE.fullmatch(text):
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()[:6]
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text)[: _MOST - 7].strip("._-")
-    return f"{plain}-{digest}" if plain else f"x-{digest}"
+    return _shorten(text, text, "A-Za-z0-9", "._-")
+
+
+def dns_label(text: str) -> str:
+    """Return a text as a name of Kubernetes: itself if it can be one, else shortened, with a hash.
+
+    Examples
+    --------
+    >>> dns_label("chat-1g10gb-1x4"), dns_label("Übersetzer 2")
+    ('chat-1g10gb-1x4', 'bersetzer-2-38496e')
+    """
+    return _shorten(text, text.lower(), "a-z0-9", "-")
 
 
 def point_label(work: Work) -> str:

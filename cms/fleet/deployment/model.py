@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import starmap
 
 from ...errors import InvalidProblem
 from ...files.numerals import is_whole
 from ...values.frozen import FrozenMap
 from ...values.numbers import exact
 from ...values.views import Record, Tabular, Viewed
+from ...values.words import count
 from ..hardware import Gpu, Layout, Placement, Profile
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule
@@ -216,10 +216,9 @@ class Deployment(Viewed, Tabular):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(sorted(self.nodes, key=lambda each: each.name)))
-        names = [node.name for node in self.nodes]
-        for name, count in Counter(names).items():
-            if count > 1:
-                raise InvalidProblem(f"there are {count} nodes {name!r}; expected one of a name")
+        for name, n in Counter(node.name for node in self.nodes).items():
+            if n > 1:
+                raise InvalidProblem(f"there are {n} nodes {name!r}; expected one of a name")
         devices: dict[str, Gpu] = {}
         for card in self.gpus():
             if devices.setdefault(card.gpu.key, card.gpu) != card.gpu:
@@ -238,14 +237,11 @@ class Deployment(Viewed, Tabular):
 
     def gpus(self) -> Iterator[FleetGpu]:
         """Iterate over all GPUs, by node and index."""
-        for node in self.nodes:
-            yield from node.gpus
+        return (card for node in self.nodes for card in node.gpus)
 
     def instances(self) -> Iterator[tuple[FleetGpu, Instance]]:
         """Iterate over all instances with their GPUs, by node, index and start."""
-        for card in self.gpus():
-            for instance in card.instances:
-                yield card, instance
+        return ((card, instance) for card in self.gpus() for instance in card.instances)
 
     def _tables(self) -> Mapping[str, Iterable[Record]]:
         cards = (
@@ -253,7 +249,13 @@ class Deployment(Viewed, Tabular):
              "instances": len(card.instances), "uuid": card.uuid}
             for card in self.gpus()
         )  # fmt: skip
-        return {"instances": starmap(_record, self.instances()), "gpus": cards}
+        instances = (
+            {"node": card.node, "index": card.index, "gpu": card.gpu.key, "profile": each.profile,
+             "start": each.start, "service": each.work and each.work.service, "owner": each.owner,
+             "state": each.state.value}
+            for card, each in self.instances()
+        )  # fmt: skip
+        return {"instances": instances, "gpus": cards}
 
     def node(self, name: str) -> FleetNode:
         """Return a node; KeyError if there is none of this name."""
@@ -306,26 +308,10 @@ class Deployment(Viewed, Tabular):
     def with_uuids_of(self, other: Deployment) -> Deployment:
         """Return the same with the UUIDs that another one knows of the same GPUs."""
         known = {card.name: card.uuid for card in other.gpus()}
-        return self.with_gpus(
-            {
-                (card.node, card.index): replace(card, uuid=card.uuid or known.get(card.name))
-                for card in self.gpus()
-            }
-        )
+        cards = (replace(card, uuid=card.uuid or known.get(card.name)) for card in self.gpus())
+        return self.with_gpus({(card.node, card.index): card for card in cards})
 
     def __str__(self) -> str:
-        cards, nodes = sum(1 for _ in self.gpus()), len(self.nodes)
-        held = sum(1 for _ in self.instances())
-        return (
-            f"{cards} GPU{'s' * (cards != 1)} on {nodes} node{'s' * (nodes != 1)}, "
-            f"{held} instance{'s' * (held != 1)}"
-        )
-
-
-def _record(card: FleetGpu, each: Instance) -> Record:
-    work = each.work
-    return {
-        "node": card.node, "index": card.index, "gpu": card.gpu.key, "profile": each.profile,
-        "start": each.start, "service": None if work is None else work.service,
-        "owner": each.owner, "state": each.state.value,
-    }  # fmt: skip
+        cards, held = (sum(1 for _ in each) for each in (self.gpus(), self.instances()))
+        where = f"{count(cards, 'GPU')} on {count(len(self.nodes), 'node')}"
+        return f"{where}, {count(held, 'instance')}"

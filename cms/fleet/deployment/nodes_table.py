@@ -88,11 +88,9 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
         line, before = facts.setdefault(name, (row.line, stated))
         for key in sorted({*before, *stated}):
             if before.get(key) != stated.get(key):
-                raise row.error(
-                    f"node {name!r} has {key} {stated.get(key)!r} here and {before.get(key)!r} in "
-                    f"line {line}",
-                    expected="the same in every row of a node",
-                )
+                says = f"{key} {stated.get(key)!r} here and {before.get(key)!r} in line {line}"
+                same = "the same in every row of a node"
+                raise row.error(f"node {name!r} has {says}", expected=same)
     nodes = []
     for name, cards in found.items():
         labels = dict(facts[name][1])
@@ -119,8 +117,5 @@ def _device(cell: Cell, devices: dict[str, Gpu]) -> Gpu:
         return gpu_called(name, devices.values())
     except CmsError:
         keys = [*devices, *(each.key for each in list_gpus())]
-        raise cell.error(
-            f"there is no GPU {name!r}",
-            expected=f"one of: {', '.join(keys)}",
-            fix=nearest(name, keys, lead=""),
-        ) from None
+        expected, fix = f"one of: {', '.join(keys)}", nearest(name, keys, lead="")
+        raise cell.error(f"there is no GPU {name!r}", expected=expected, fix=fix) from None

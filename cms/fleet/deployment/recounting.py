@@ -20,11 +20,9 @@ T = TypeVar("T", bound=Deployment | DesiredState)
 
 
 def recounted(
-    start: Deployment,
-    services: Iterable[Service],
-    rule: QueueingRule | None,
+    start: Deployment, services: Iterable[Service], rule: QueueingRule | None,
     works: Iterable[Work] = (),
-) -> Deployment:
+) -> Deployment:  # fmt: skip
     """Return a deployment with the supplies that another rule and other limits make of its work.
 
     Then a point of a service has one supply before and after, and what goes on is recognised.
@@ -47,17 +45,10 @@ def recounted(
             counted[work] = replace(work, supply_rps=supply)
         return counted[work]
 
-    cards = {
-        (card.node, card.index): replace(
-            card,
-            instances=tuple(
-                each if each.work is None else replace(each, work=count(each.work))
-                for each in card.instances
-            ),
-        )
-        for card in start.gpus()
-        if any(each.work is not None for each in card.instances)
-    }
+    cards = {}
+    for card in start.gpus():
+        held = (replace(i, work=i.work and count(i.work)) for i in card.instances)
+        cards[card.node, card.index] = replace(card, instances=tuple(held))
     return replace(start.with_gpus(cards), rule=rule or start.rule, plan=None)
 
 
@@ -86,11 +77,5 @@ def beyond_limits(
     """Return the work that counts for something and that the limits of its service do not admit."""
     if rule is None:
         return []
-    return [
-        work
-        for work in dict.fromkeys(works)
-        if work is not None
-        and work.supply_rps
-        and work.service in services
-        and not rule.supply(services[work.service], work.point)
-    ]
+    known = [w for w in dict.fromkeys(works) if w and w.supply_rps and w.service in services]
+    return [work for work in known if not rule.supply(services[work.service], work.point)]

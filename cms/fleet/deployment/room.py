@@ -53,11 +53,8 @@ def _room(gpu: Gpu, layout: Layout) -> Room:
 
 
 def _largest_first(gpu: Gpu) -> list[str]:
-    def size(name: str) -> tuple[int, int]:
-        profile = gpu.profile(name)
-        return -profile.memory, -profile.compute
-
-    return sorted(gpu.base_profiles, key=size)
+    sizes = {name: gpu.profile(name) for name in gpu.base_profiles}
+    return sorted(sizes, key=lambda name: (-sizes[name].memory, -sizes[name].compute))
 
 
 @lru_cache(maxsize=16384)
@@ -73,13 +70,10 @@ def fragmentation(node: FleetNode) -> tuple[Fragmentation, ...]:
 
     Only GPUs cut by MIG whose starts are known count; those of one type are taken together.
     """
-    by_type: dict[str, list[FleetGpu]] = {}
-    for card in node.gpus:
-        if room_of(card) is not None:
-            by_type.setdefault(card.gpu.key, []).append(card)
+    known = [card for card in node.gpus if room_of(card) is not None]
     found: list[Fragmentation] = []
-    for _, cards in sorted(by_type.items()):
-        gpu, layouts = cards[0].gpu, [card.layout for card in cards]
+    for gpu in sorted({card.gpu for card in known}, key=lambda gpu: gpu.key):
+        layouts = [card.layout for card in known if card.gpu.key == gpu.key]
         for name in _largest_first(gpu):
             together = _together(gpu, [_room(gpu, layout) for layout in layouts], gpu.profile(name))
             fitting = sum(_fitting(gpu, layout, name) for layout in layouts)

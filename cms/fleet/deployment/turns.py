@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
 from ...errors import InvalidProblem, UnsupportedProblem
@@ -26,9 +27,7 @@ from ..serving.time_sharing import SharedServing, amount_of, slot_ms
 from .instance import Instance, Mode, Work
 from .model import FleetGpu
 
-__all__ = [
-    "Content", "contents_of", "refuse_turns", "shares_of", "takes_turns", "turn_faults",
-]  # fmt: skip
+__all__ = ["Content", "contents_of", "refuse_turns", "shares_of", "takes_turns", "turn_faults"]
 
 
 def takes_turns(card: FleetGpu, instance: Instance) -> bool:
@@ -47,14 +46,13 @@ def shares_of(card: FleetGpu) -> dict[str, list[Instance]]:
 
 def refuse_turns(cards: Iterable[FleetGpu]) -> None:
     """Refuse GPUs on which managed services take turns."""
-    for card in cards:
-        for each in card.instances:
-            if takes_turns(card, each) and each.is_managed:
-                raise UnsupportedProblem(
-                    f"{card.name} has {each.place}, in which services take turns; expected "
-                    "instances that serve one service each, or cms.fleet.deployment.transition."
-                    "reorganise to a plan that shares"
-                )
+    for card, each in ((one, held) for one in cards for held in one.instances):
+        if takes_turns(card, each) and each.is_managed:
+            raise UnsupportedProblem(
+                f"{card.name} has {each.place}, in which services take turns; expected instances "
+                "that serve one service each, or cms.fleet.deployment.transition.reorganise to a "
+                "plan that shares"
+            )
 
 
 def turn_faults(card: FleetGpu, services: Iterable[Service]) -> Iterator[Violation]:
@@ -73,34 +71,30 @@ def turn_faults(card: FleetGpu, services: Iterable[Service]) -> Iterator[Violati
 def _faults(
     card: FleetGpu, place: str, works: list[Work], limits: dict[str, Fraction | None]
 ) -> Iterator[Violation]:
-    names = [work.service for work in works]
-    if len(set(names)) < len(names):
-        yield Violation("turn", card.name, f"{place} with a service twice", "a turn for each")
+    fault = partial(Violation, "turn", card.name)
+    if len({work.service for work in works}) < len(works):
+        yield fault(f"{place} with a service twice", "a turn for each")
         return
     if any(not work.supply_rps for work in works):
-        yield Violation("turn", card.name, f"a turn that supplies nothing in {place}", "a rate > 0")
+        yield fault(f"a turn that supplies nothing in {place}", "a rate > 0")
         return
-    cycles = {1000 * amount_of(work.point) / work.supply_rps for work in works}
+    cycles = sorted({1000 * amount_of(work.point) / work.supply_rps for work in works})
     if len(cycles) > 1:
-        has = f"cycles of {' and '.join(f'{short(each)} ms' for each in sorted(cycles))} in {place}"
-        yield Violation("turn", card.name, has, "one cycle for all that take turns")
+        has = f"cycles of {' and '.join(f'{short(each)} ms' for each in cycles)} in {place}"
+        yield fault(has, "one cycle for all that take turns")
         return
     (cycle,) = cycles
     taken = sum((slot_ms(work.point) for work in works), Fraction(0))
     if taken > cycle:
         has = f"batches of {short(taken)} ms in a duty cycle of {short(cycle)} ms of {place}"
-        yield Violation("turn", card.name, has, "batches that fit into the cycle")
+        yield fault(has, "batches that fit into the cycle")
     for work in works:
         limit, length = limits.get(work.service), slot_ms(work.point)
         if limit is not None and cycle + length > limit:
-            has = (
-                f"{work.service} in {place} with duty cycles of {short(cycle)} ms and batches of "
-                f"{short(length)} ms"
-            )
-            needs = (
-                f"a limit of {short(cycle + length, math.ceil)} ms or more; it is {short(limit)}"
-            )
-            yield Violation("turn", card.name, has, needs)
+            cycle_and_batch = f"duty cycles of {short(cycle)} ms and batches of {short(length)} ms"
+            least = f"{short(cycle + length, math.ceil)} ms or more; it is {short(limit)}"
+            has = f"{work.service} in {place} with {cycle_and_batch}"
+            yield fault(has, f"a limit of {least}")
 
 
 # --- plans ----------------------------------------------------------------------------------------

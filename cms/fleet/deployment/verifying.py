@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from types import MappingProxyType
 
 from ...schedule.faults import Violation
-from .difference import GpuDifference, difference, join_services, with_fixed
-from .instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, StartSource, State, Work
+from .difference import GpuDifference, compare_gpus, with_fixed
+from .instance import (
+    UNKNOWN_OWNER,
+    WHOLE,
+    Instance,
+    Mode,
+    StartSource,
+    State,
+    Work,
+    list_counts,
+)  # fmt: skip
 from .model import Deployment, FleetGpu, FleetNode
 
 __all__ = ["settle_guesses", "settle_pods", "verify"]
@@ -32,29 +40,21 @@ def verify(
     observed, of_states, _ = settle_pods(settle_guesses(observed, target), target, of_pods)
     found: dict[str, list[Violation]] = {}
     there = {card.name: card for card in observed.gpus()}
-    pairs: list[tuple[FleetGpu, FleetGpu]] = []
     counted: dict[str, list[tuple[FleetGpu, FleetGpu]]] = {}
     for card in target.gpus():
         other = there.get(card.name)
-        faults = list(_of_gpu(other, card))
-        if faults:
-            found[card.name] = faults
-        elif other is not None and StartSource.UNKNOWN not in (
-            other.start_source,
-            card.start_source,
-        ):
-            pairs.append((_as_meant(other, card), card))
-        elif other is not None:
+        found[card.name] = faults = list(_of_gpu(other, card))
+        if faults or other is None:
+            continue
+        if StartSource.UNKNOWN in (other.start_source, card.start_source):
             counted.setdefault(card.node, []).append((other, card))
-    seen = _only(observed, (pair[0] for pair in pairs), target)
-    meant = _only(target, (pair[1] for pair in pairs), target)
-    for each in difference(seen, meant).gpus:
-        found[each.then.name] = list(_of_instances(each))
+        else:
+            faults += _of_instances(compare_gpus(_as_meant(other, card), card))
     for alike in counted.values():
-        found[alike[0][1].name] = list(_of_counted(alike, of_pods))
+        found[alike[0][1].name] += _of_counted(alike, of_pods)
     return tuple(
         fault
-        for name in (*(card.name for card in target.gpus()), *of_states)
+        for name in (*found, *of_states)
         for fault in (*found.pop(name, ()), *of_states.pop(name, ()))
     )
 
@@ -64,6 +64,7 @@ def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
     if seen is None:
         yield Violation("gpu", meant.name, "not been observed", "an observation")
         return
+    sources = seen.start_source, meant.start_source
     if seen.mode is Mode.FIXED and meant.mode is not Mode.FIXED:
         held = ", ".join(map(str, meant.instances))
         yield Violation("mode", meant.name, "been found not fit for a plan", held)
@@ -74,16 +75,8 @@ def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
     elif seen.is_cut != meant.is_cut and not meant.leaves_mode:
         words = {True: "MIG on", False: "MIG off"}
         yield Violation("mode", meant.name, words[seen.is_cut], words[meant.is_cut])
-    elif (
-        StartSource.UNKNOWN in (seen.start_source, meant.start_source)
-        and seen.counts != meant.counts
-    ):
-        yield Violation("count", meant.name, _counted(seen), _counted(meant))
-
-
-def _counted(card: FleetGpu) -> str:
-    counts = sorted(card.counts.items())
-    return " + ".join(f"{count} x {profile}" for profile, count in counts) or "nothing"
+    elif StartSource.UNKNOWN in sources and seen.counts != meant.counts:
+        yield Violation("count", meant.name, *map(list_counts, (seen.counts, meant.counts)))
 
 
 def _of_counted(
@@ -108,12 +101,8 @@ def _of_counted(
 
 
 def _listed(doing: Counter[tuple[str, Work | None, str | None]]) -> str:
-    named = Counter(
-        str(Instance(profile, None, work, owner))
-        for (profile, work, owner), n in doing.items()
-        for _ in range(n)
-    )
-    return " + ".join(f"{n} x {name}" for name, n in sorted(named.items()))
+    named = (str(Instance(profile, None, work, owner)) for profile, work, owner in doing.elements())
+    return list_counts(Counter(named))
 
 
 def settle_guesses(observed: Deployment, target: Deployment) -> Deployment:
@@ -124,45 +113,36 @@ def settle_guesses(observed: Deployment, target: Deployment) -> Deployment:
     """
     if not any(each.is_guessed for _, each in observed.instances()):
         return observed
-    cards = {
-        (card.node, card.index): card for node in observed.nodes for card in _settled(node, target)
-    }
-    return observed.with_gpus(cards)
+    cards = (card for node in observed.nodes for card in _settled(node, target))
+    return observed.with_gpus({(card.node, card.index): card for card in cards})
 
 
 def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
-    does = attrgetter("work", "owner")
-    meant = {
-        (card.index, each.place): each
-        for other in target.nodes
-        if other.name == node.name
-        for card in other.gpus
-        for each in card.instances
-    }
-    settled: dict[tuple[int, int], Instance] = {}
-    guessed = [
-        (card.index, at, each)
-        for card in node.gpus
-        for at, each in enumerate(card.instances)
-        if each.is_guessed
-    ]
-    pools: dict[str, list[Instance]] = {}
-    for _, _, each in guessed:
-        pools.setdefault(each.profile, []).append(each)
-    for index, at, each in guessed:
-        should, pool = meant.get((index, each.place)), pools[each.profile]
-        fits = [one for one in pool if should is not None and does(one) == does(should)]
-        if fits:
-            # what runs goes to who needs it before what only starts
-            best = min(fits, key=lambda one: one.state is not State.RUNNING)
-            pool.remove(best)
-            settled[index, at] = best
-    for index, at, each in guessed:
-        one = settled.get((index, at)) or pools[each.profile].pop(0)
-        settled[index, at] = replace(each, work=one.work, owner=one.owner, state=one.state)
+    cards = next((other.gpus for other in target.nodes if other.name == node.name), ())
+    meant = {(c.index, i.place): (i.work, i.owner) for c in cards for i in c.instances}
+    held = {(c.index, at): i for c in node.gpus for at, i in enumerate(c.instances)}
+    guessed = {at: each for at, each in held.items() if each.is_guessed}
+    pools: defaultdict[str, list[Instance]] = defaultdict(list)
+    for each in guessed.values():
+        pools[each.profile].append(each)
+
+    def give(at: tuple[int, int], one: Instance) -> None:
+        pools[one.profile].remove(one)
+        held[at] = replace(guessed[at], work=one.work, owner=one.owner, state=one.state)
+
+    left = []
+    for at, each in guessed.items():
+        should = meant.get((at[0], each.place))
+        fits = [one for one in pools[each.profile] if (one.work, one.owner) == should]
+        if fits:  # what runs goes to who needs it before what only starts
+            give(at, min(fits, key=lambda one: one.state is not State.RUNNING))
+        else:
+            left.append(at)
+    for at in left:
+        give(at, pools[guessed[at].profile][0])
     for card in node.gpus:
-        instances = (settled.get((card.index, at), each) for at, each in enumerate(card.instances))
-        yield replace(card, instances=tuple(instances))
+        parts = range(len(card.instances))
+        yield replace(card, instances=tuple(held[card.index, part] for part in parts))
 
 
 def settle_pods(
@@ -243,34 +223,21 @@ def _as_meant(seen: FleetGpu, meant: FleetGpu) -> FleetGpu:
     return replace(seen, instances=tuple(map(told, seen.instances)))
 
 
-def _only(deployment: Deployment, kept: Iterable[FleetGpu], target: Deployment) -> Deployment:
-    """Return the nodes with some GPUs alone; the target's services are known as well."""
-    cards = {card.name: card for card in kept}
-    nodes = tuple(
-        replace(node, gpus=tuple(cards[c.name] for c in node.gpus if c.name in cards))
-        for node in deployment.nodes
-    )
-    return Deployment(nodes, join_services(deployment, target))
-
-
 def _of_instances(each: GpuDifference) -> Iterator[Violation]:
     name = each.then.name
     extra = {one.place: one for one in each.deleted}
-    wrong: list[tuple[Instance, Violation]] = []
+    wrong: list[tuple[Instance, str, str, str]] = []  # where, kind, what is there, what is to be
     for other in each.created:
         one = extra.pop(other.place, None)
-        if one is None:
-            fault = Violation("missing", name, f"nothing at {other.place}", str(other))
-        else:
-            fault = Violation("work", name, str(one), str(other))
-        wrong.append((other, fault))
-    for one in extra.values():
-        wrong.append((one, Violation("extra", name, str(one), "nothing there")))
+        has = ("missing", f"nothing at {other.place}") if one is None else ("work", str(one))
+        wrong.append((other, *has, str(other)))
+    wrong += ((one, "extra", str(one), "nothing there") for one in extra.values())
     for one, other in each.restarted:
         same = one.work == other.work
-        what = ("state", "it running") if same else ("work", str(other))
-        wrong.append((other, Violation(what[0], name, str(one), what[1])))
+        kind, needs = ("state", "it running") if same else ("work", str(other))
+        wrong.append((other, kind, str(one), needs))
     for one in (*each.kept, *each.foreign):
         if one.state in (State.STARTING, State.DRAINING):
-            wrong.append((one, Violation("state", name, str(one), "it running")))
-    yield from (fault for _, fault in sorted(wrong, key=lambda pair: pair[0].order))
+            wrong.append((one, "state", str(one), "it running"))
+    for _, kind, has_it, needs in sorted(wrong, key=lambda told: told[0].order):
+        yield Violation(kind, name, has_it, needs)

@@ -13,10 +13,8 @@ from threading import Lock
 import pytest
 
 from cms.fleet.apply import Head, Journal, Shell, list_units
-from cms.fleet.apply.frontier import find_makespan
-from cms.fleet.apply.runner import Runner
-from cms.fleet.apply.shell import ActionFailed
-from cms.fleet.apply.tool import Look
+from cms.fleet.apply.runner import Runner, find_makespan
+from cms.fleet.apply.tool import ActionFailed, Look
 from cms.fleet.apply.units import Unit
 from cms.fleet.deployment.transition import Durations, PartitioningTool, Transition
 from tests.fleet.apply.site import Site, arrives

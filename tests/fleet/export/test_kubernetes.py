@@ -20,8 +20,7 @@ from cms.fleet import Service, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, State
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.export.export import write_scalar
-from cms.fleet.deployment.export.workloads import dns_label
-from cms.fleet.deployment.labels import label_value, point_label
+from cms.fleet.deployment.labels import dns_label, label_value, point_label
 from cms.fleet.deployment.observation.pods import MergeContext
 from cms.fleet.hardware.yaml_text import read_yaml_or_json
 from cms.fleet.serving import RULES

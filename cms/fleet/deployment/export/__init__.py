@@ -5,8 +5,8 @@ Each target is a function that fills in the files of ``templates/``; `targets` l
 
 from __future__ import annotations
 
-from .advertised import Offer, advertise
 from .export import Export, ExportOptions
 from .targets import TARGETS, export
+from .workloads import Offer, advertise
 
 __all__ = ["TARGETS", "Export", "ExportOptions", "Offer", "advertise", "export"]

@@ -169,15 +169,11 @@ def find_current(deployment: Deployment, now: Deployment | None) -> dict[str, Fl
         return None
     found = {card.name: card for card in now.gpus()}
     for card in deployment.gpus():
-        current = found.get(card.name)
-        if current is None:
-            raise InvalidProblem(
-                f"{card.name} is not in the deployment of today; expected one that has every GPU"
-            )
+        if (current := found.get(card.name)) is None:
+            what = f"{card.name} is not in the deployment of today"
+            raise InvalidProblem(f"{what}; expected one that has every GPU")
         for one, other in ((current.uuid, card.uuid), (current.gpu.key, card.gpu.key)):
             if one and other and one != other:
-                raise InvalidProblem(
-                    f"{card.name} is {one} in the deployment of today and {other} here; expected "
-                    "the same GPUs in both"
-                )
+                what = f"{card.name} is {one} in the deployment of today and {other} here"
+                raise InvalidProblem(f"{what}; expected the same GPUs in both")
     return found

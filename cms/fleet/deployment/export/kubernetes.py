@@ -16,13 +16,13 @@ from ....files.source import Source
 from ....values.numbers import shown
 from ...hardware.yaml_text import read_yaml_or_json
 from ..instance import WHOLE, Mode
-from ..labels import SERVICE_LABEL, label_value, point_label
+from ..kubernetes_objects import Container, DeploymentObject, read_object
+from ..labels import SERVICE_LABEL, dns_label, label_value, point_label
 from ..model import Deployment, FleetGpu
-from .advertised import resource_of
 from .export import Export, ExportOptions, render
 from .notes import assemble
 from .routes import Route, find_routes, group_name
-from .workloads import Workload, dns_label, find_workloads
+from .workloads import Workload, find_workloads, resource_of
 
 __all__ = ["write"]
 
@@ -58,7 +58,7 @@ def write(target: str, deployment: Deployment, options: ExportOptions) -> Export
         if classes:
             files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
         facts["classes"] = classes
-    return assemble(target, deployment, options, files, (), **facts)
+    return assemble(target, deployment, options, files, **facts)
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -115,26 +115,21 @@ class _Base(NamedTuple):
 
 
 def _overlay(
-    deployment: Deployment,
-    workloads: Iterable[Workload],
-    options: ExportOptions,
+    deployment: Deployment, workloads: Iterable[Workload], options: ExportOptions,
     claims: dict[str, _Claim],
-) -> tuple[dict[str, str], tuple[Route, ...]]:
+) -> tuple[dict[str, str], tuple[Route, ...]]:  # fmt: skip
     space = options.namespace
-    if space is not None and dns_label(space) != space:
-        raise InvalidProblem(
-            f"the namespace is {space!r}; expected a name of Kubernetes, such as "
-            f"{dns_label(space)!r}"
-        )
+    if space is not None and (name := dns_label(space)) != space:
+        what = f"the namespace is {space!r}; expected a name of Kubernetes, such as {name!r}"
+        raise InvalidProblem(what)
     services = sorted({each.key.service for each in workloads})
     _require_distinct(services)
     bases = _bases(options.base, services)
     routes = find_routes(deployment, options, {name: each.port for name, each in bases.items()})
-    for route in routes:
-        if not route.port:
-            base = bases[route.service]
-            what = f"the container {base.server!r} names no port, to which the route of service"
-            raise FileError(base.source, f"{what} {route.service!r} could lead", expected="one")
+    for route in (each for each in routes if not each.port):
+        base = bases[route.service]
+        what = f"the container {base.server!r} names no port, to which the route of service"
+        raise FileError(base.source, f"{what} {route.service!r} could lead", expected="one")
     files: dict[str, str] = {}
     if routes:
         files[_ROUTES] = render(_ROUTES, routes=routes)
@@ -149,9 +144,8 @@ def _overlay(
         own = f"../../base/{dns_label(each.key.service)}"
         files[f"{folder}/kustomization.yaml"] = _kustomization([own], patch=True)
         group = group_name(each.key, deployment) if routes else ""
-        files[f"{folder}/patch.yaml"] = _patch(
-            each, bases[each.key.service], claims.get(each.name), group
-        )
+        patch = _patch(each, bases[each.key.service], claims.get(each.name), group)
+        files[f"{folder}/patch.yaml"] = patch
     files["kustomization.yaml"] = _kustomization(parts, namespace=space)
     return files, routes
 
@@ -210,12 +204,9 @@ def _bases(given: tuple[Source, ...], services: Iterable[str]) -> dict[str, _Bas
     for service in services:
         if service not in own and len(general) != 1:
             found = ", ".join(name for name, _ in general) or "none"
-            raise FileError(
-                given[0].name,
-                f"of the bases, none is of service {service!r}; for all: {found}",
-                expected=f"a Deployment with the label {SERVICE_LABEL}: {label_value(service)}, "
-                "or one for all services",
-            )
+            what = f"of the bases, none is of service {service!r}; for all: {found}"
+            own_one = f"a Deployment with the label {SERVICE_LABEL}: {label_value(service)}"
+            raise FileError(given[0].name, what, expected=f"{own_one}, or one for all services")
     return {name: own[name] if name in own else general[0][1] for name in services}
 
 
@@ -226,8 +217,6 @@ def _minimal(service: str) -> _Base:
 
 
 def _read_base(source: Source) -> tuple[set[str], _Base]:
-    from ..kubernetes_objects import Container, DeploymentObject, read_object
-
     first, *others = read_yaml_or_json(source, holds="a Deployment")
     if others:
         raise others[0].error(
@@ -238,18 +227,11 @@ def _read_base(source: Source) -> tuple[set[str], _Base]:
     found = read_object(first, DeploymentObject)
     containers = found.containers
     if not all(each.name for each in (containers or [Container()])):
-        inner = first.at("spec").at("template").at("spec").at("containers")
-        raise inner.error(
-            f"{inner.label()} has none, or one without a name", expected="a name each"
-        )
-    taken = [
-        {
-            kind: tuple(names)
-            for kind, names in (("limits", each.limits), ("requests", each.requests))
-            if names
-        }
-        for each in containers
-    ]
+        inner = first.at("spec", "template", "spec", "containers")
+        what = f"{inner.label()} has none, or one without a name"
+        raise inner.error(what, expected="a name each")
+    asked = ({"limits": each.limits, "requests": each.requests} for each in containers)
+    taken = [{kind: tuple(names) for kind, names in each.items() if names} for each in asked]
     server = next((at for at, each in enumerate(taken) if each), 0)
     text = source.text.replace("\r\n", "\n").rstrip("\n") + "\n"
     own = tuple(each.name for each in containers)

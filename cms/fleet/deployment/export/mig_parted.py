@@ -1,11 +1,15 @@
-"""For mig-parted: a file of configurations by counts, and which of them each node takes."""
+"""For mig-parted: a file of configurations by counts, and which of them each node takes.
+
+For the GPU Operator the file is in a ConfigMap, and nodes take configurations by their labels.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from ....errors import FileError, InvalidProblem
 from ....files.source import Source, quoted
@@ -13,23 +17,21 @@ from ....values.frozen import FrozenMap
 from ..guesses import doubtful, in_doubt
 from ..model import Deployment, FleetGpu, FleetNode
 from ..observation.mig_parted import ALL_DISABLED, Cut, read_configs
-from .export import Export, ExportOptions, find_current, remove_head, render
+from .export import Export, ExportOptions, find_current, remove_head, render, require_word
 from .notes import assemble
 
 __all__ = [
-    "config_names", "configs_of", "configs_text", "cut_of", "merged", "name_of", "node_cuts",
-    "node_table", "refuse_foreign", "text_of", "write",
+    "config_map", "configs_of", "cut_of", "kubernetes_name", "merged", "name_of", "node_files",
+    "text_of", "write", "write_for_operator",
 ]  # fmt: skip
+
+_MAP, _LABELS = "configmap.yaml", "labels.sh"
+_DNS = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII)
 
 
 def cut_of(card: FleetGpu) -> Cut:
     """Return how a GPU is cut."""
     return FrozenMap(card.counts) if card.is_cut else None
-
-
-def node_cuts(node: FleetNode) -> dict[int, Cut]:
-    """Return how each GPU of a node is cut."""
-    return {card.index: cut_of(card) for card in node.gpus}
 
 
 def name_of(cuts: Mapping[int, Cut]) -> str:
@@ -103,21 +105,25 @@ def _indents(text: str) -> tuple[int, int]:
     return (found[0], next(entries, found[0] + 2)) if found and found[0] else (2, 4)
 
 
-def _nodes(deployment: Deployment | None) -> Iterator[tuple[str, dict[int, Cut]]]:
-    for node in () if deployment is None else deployment.nodes:
-        if node.gpus:
-            yield node.name, node_cuts(node)
+def _node_cuts(*deployments: Deployment | None) -> dict[tuple[int, str], dict[int, Cut]]:
+    """Return how each node is cut, by deployment and name."""
+    return {
+        (at, node.name): {card.index: cut_of(card) for card in node.gpus}
+        for at, each in enumerate(deployments)
+        for node in (each.nodes if each else ())
+        if node.gpus
+    }
 
 
-def configs_text(deployment: Deployment, options: ExportOptions) -> str:
+def _configs_text(deployment: Deployment, options: ExportOptions) -> str:
     """Write the configurations of all nodes, and those of today, so that there is a way back."""
-    configs = configs_of(cuts for each in (deployment, options.now) for _, cuts in _nodes(each))
+    configs = configs_of(_node_cuts(deployment, options.now).values())
     return text_of(configs) if options.merge is None else merged(options.merge, configs)
 
 
-def node_table(deployment: Deployment) -> str:
-    """Write which configuration each node takes, as CSV."""
-    return "node,config\n" + "".join(f"{n},{name_of(cuts)}\n" for n, cuts in _nodes(deployment))
+def _names(deployment: Deployment) -> dict[str, str]:
+    """Return which configuration each node takes."""
+    return {node: name_of(cuts) for (_, node), cuts in _node_cuts(deployment).items()}
 
 
 def refuse_foreign(deployment: Deployment, now: Deployment | None) -> None:
@@ -143,19 +149,60 @@ def refuse_foreign(deployment: Deployment, now: Deployment | None) -> None:
                 )
 
 
-def config_names(deployment: Deployment | None) -> dict[str, str] | None:
-    """Return which configuration each node takes, or None if nothing is known."""
-    if deployment is None:
-        return None
-    return {node: name_of(cuts) for node, cuts in _nodes(deployment)}
+def node_files(
+    deployment: Deployment, options: ExportOptions
+) -> tuple[dict[str, str], dict[str, str] | None]:
+    """Return ``mig-parted.yaml`` and ``nodes.csv``, and which configuration nodes take today."""
+    refuse_foreign(deployment, options.now)
+    rows = (f"{node},{name}\n" for node, name in _names(deployment).items())
+    files = {
+        "mig-parted.yaml": _configs_text(deployment, options),
+        "nodes.csv": "node,config\n" + "".join(rows),
+    }
+    return files, None if options.now is None else _names(options.now)
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
     """Write ``mig-parted.yaml`` and ``nodes.csv``."""
-    refuse_foreign(deployment, options.now)
-    files = {
-        "mig-parted.yaml": configs_text(deployment, options),
-        "nodes.csv": node_table(deployment),
-    }
-    before = config_names(options.now)
+    files, before = node_files(deployment, options)
     return assemble("mig-parted", deployment, options, files, before=before)
+
+
+# --- the GPU Operator -----------------------------------------------------------------------------
+
+
+def write_for_operator(deployment: Deployment, options: ExportOptions) -> Export:
+    """Write ``configmap.yaml`` and ``labels.sh``."""
+    names = [node.name for node in deployment.nodes]
+    for name in (*names, options.operator_namespace, options.config_map):
+        kubernetes_name(name)
+    refuse_foreign(deployment, options.now)
+    label = "kubectl label --overwrite node {} nvidia.com/mig.config={}\n"
+    files = {
+        _MAP: config_map(_configs_text(deployment, options), options),
+        _LABELS: "set -eu\n" + "".join(label.format(*each) for each in _names(deployment).items()),
+    }
+    patch = (
+        f'{{"spec": {{"migManager": {{"config": {{"name": "{options.config_map}"}}}}, '
+        '"mig": {"strategy": "mixed"}}}'
+    )
+    once = (
+        f"`kubectl apply -f {_MAP}`",
+        f"`kubectl patch clusterpolicies.nvidia.com/cluster-policy --type merge -p '{patch}'`: "
+        "the Operator takes the map in place of its own, wholly.",
+    )
+    return assemble("gpu-operator", deployment, options, files, once=once)
+
+
+def kubernetes_name(name: str) -> str:
+    """Return a name that Kubernetes takes; else raise InvalidProblem."""
+    if not _DNS.fullmatch(name):
+        raise InvalidProblem(
+            f"{name!r} is no name of Kubernetes; expected lower-case letters, digits, . and -"
+        )
+    return require_word(name, "the name")
+
+
+def config_map(configs: str, options: ExportOptions) -> str:
+    """Write the ConfigMap that holds a mig-parted file."""
+    return render("configmap.yaml", configs=configs.rstrip("\n"), options=options)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....values.frozen import FrozenMap
@@ -24,17 +24,13 @@ _TOO_LITTLE = "which is too little"
 
 
 def assemble(
-    target: str,
-    deployment: Deployment,
-    options: ExportOptions,
-    files: Mapping[str, str],
-    executables: Collection[str] = (),
+    target: str, deployment: Deployment, options: ExportOptions, files: Mapping[str, str],
     **facts: object,
-) -> Export:
+) -> Export:  # fmt: skip
     """Put what the files cannot express at the head of each, and add the README.
 
     The sentences are those of ``notes/TARGET.txt``, which `facts` are also about. Files take
-    comments with ``#``; `executables` are shell scripts without their first line.
+    comments with ``#``; shell scripts, ``*.sh``, come without their first line.
     """
     said = render(f"notes/{target}.txt", d=_describe(deployment), options=options, **facts)
     # a comment ends with its line, whatever names contain
@@ -43,6 +39,7 @@ def assemble(
         for part in re.split(r"^\[\w+\]$", said, flags=re.M)
     )
     head = [f"{HEAD}{target}. {what[0]}", *(f"# Not said here: {each}" for each in losses), END]
+    executables = sorted(path for path in files if path.endswith(".sh"))
     written = {
         path: "\n".join([*(["#!/bin/sh"] if path in executables else []), *head, text])
         for path, text in files.items()
@@ -50,7 +47,7 @@ def assemble(
     written["README.md"] = render(
         "readme.md", target=target, what=what[0], order=order, losses=losses, back=back[0]
     )
-    return Export(FrozenMap(written), losses, order, tuple(sorted(executables)))
+    return Export(FrozenMap(written), losses, order, tuple(executables))
 
 
 def _describe(deployment: Deployment) -> dict[str, Any]:
@@ -93,12 +90,10 @@ def _describe(deployment: Deployment) -> dict[str, Any]:
 
 def _mixed(deployment: Deployment) -> list[str]:
     """Nodes with types of GPU that pods cannot tell apart."""
-    found = []
-    for node in deployment.nodes:
-        kinds = {(card.gpu.key, name) for card in node.gpus for name in offered_profiles(card)}
-        if max(Counter(profile for _, profile in kinds).values(), default=0) > 1:
-            found.append(node.name)
-    return found
+    kinds = {(card.node, name, card.gpu.key) for card in deployment.gpus()
+             for name in offered_profiles(card)}  # fmt: skip
+    types = Counter((node, name) for node, name, _ in kinds)
+    return sorted({node for (node, _), n in types.items() if n > 1})
 
 
 def _traffic(deployment: Deployment, works: Sequence[Work]) -> list[tuple[str, dict[str, object]]]:

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from ....errors import InvalidProblem
 from ....values.numbers import common_step
 from ..kubernetes_objects import MAX_BACKENDS, MAX_WEIGHT, BackendRef, HttpRoute, ParentRef
-from ..labels import label_value
+from ..labels import dns_label, label_value
 from ..model import Deployment
 from .export import ExportOptions
-from .workloads import WorkloadKey, dns_label, find_workloads
+from .workloads import WorkloadKey, find_workloads
 
 __all__ = ["Route", "find_routes", "find_weights", "group_name", "needs_routes"]
 

@@ -23,19 +23,15 @@ __all__ = ["node_line", "offered", "throughout", "write"]
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
     """Write gres.conf, and a line for each node while it is cut anew and after."""
-    mig_parted.refuse_foreign(deployment, options.now)
+    files, before = mig_parted.node_files(deployment, options)
     today = find_current(deployment, options.now)
     nodes = [node for node in deployment.nodes if node.gpus]
     total = sum((offered(node.gpus, options) for node in nodes), Counter[str]())
     kinds = sorted({"gpu", *(name.partition(":")[0] for name in total)})
     # where there is no slurmdbd, slurmctld does not start with a TRES of gres
     tracked = sorted({f"gres/{name}" for name in (*kinds, *total)})
-    files = {
-        "mig-parted.yaml": mig_parted.configs_text(deployment, options),
-        "nodes.csv": mig_parted.node_table(deployment),
-        "cms-slurm.conf": render("slurm.conf", kinds=kinds, tracked=tracked, nodes=nodes),
-        "gres.conf": "".join(_gres(node) for node in nodes),
-    }
+    files["cms-slurm.conf"] = render("slurm.conf", kinds=kinds, tracked=tracked, nodes=nodes)
+    files["gres.conf"] = render("gres.conf", nodes=nodes)
     for node in nodes:
         stays = Counter[str]()
         if today is not None:
@@ -43,7 +39,6 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
             stays = throughout(befores, node.gpus, options)
         files[f"nodes/{node.name}.conf"] = node_line(node, offered(node.gpus, options), options)
         files[f"shrunk/{node.name}.conf"] = node_line(node, stays, options)
-    before = mig_parted.config_names(options.now)
     return assemble("slurm", deployment, options, files, before=before)
 
 
@@ -78,17 +73,14 @@ def throughout(
     with less than its line promises becomes invalid; and MIG goes on or off with a reset, which no
     instance of the node survives.
     """
-    pairs = list(zip(befores, afters, strict=True))
-    resets = any(
-        (before.mode is Mode.MIG) is not (after.mode is Mode.MIG)
-        and after.gpu.mode_change_needs_reset is not False
-        for before, after in pairs
-    )
+    pairs = [((b, b.mode is Mode.MIG), (a, a.mode is Mode.MIG))
+             for b, a in zip(befores, afters, strict=True)]  # fmt: skip
+    resets = any(was_cut is not is_cut and after.gpu.mode_change_needs_reset is not False
+                 for (_, was_cut), (after, is_cut) in pairs)  # fmt: skip
     found: Counter[str] = Counter()
-    for before, after in pairs:
-        is_cut = before.mode is Mode.MIG or after.mode is Mode.MIG
+    for (before, was_cut), (after, is_cut) in pairs:
         stays = (before.mode, before.counts) == (after.mode, after.counts) and not resets
-        if stays or not is_cut:
+        if stays or not (was_cut or is_cut):
             found += offered((before,), options) & offered((after,), options)
     return found
 
@@ -98,16 +90,7 @@ def node_line(node: FleetNode, counts: Mapping[str, int], options: ExportOptions
     gres = ",".join(f"{name}:{count}" for name, count in sorted(counts.items()) if count)
     more = options.slurm_nodes.get(node.name, "").strip()
     if "\n" in more or "gres=" in more.lower():
-        raise InvalidProblem(
-            f"the line of {node.name} in slurm.conf would hold {more!r}; expected one line "
-            "without Gres"
-        )
+        what = f"the line of {node.name} in slurm.conf would hold {more!r}"
+        raise InvalidProblem(f"{what}; expected one line without Gres")
     parts = (f"NodeName={node.name}", f"Gres={gres}" if gres else "", more)
     return " ".join(filter(None, parts)) + "\n"
-
-
-def _gres(node: FleetNode) -> str:
-    shared = [card.index for card in node.gpus if card.mode is Mode.MPS]
-    return f"NodeName={node.name} AutoDetect=nvml\n" + "".join(
-        f"NodeName={node.name} Name=mps Count=100 File=/dev/nvidia{index}\n" for index in shared
-    )

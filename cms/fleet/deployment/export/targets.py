@@ -11,7 +11,7 @@ from ....values.names import nearest
 from ..checking import find_impossible
 from ..difference import with_fixed
 from ..model import Deployment
-from . import gpu_operator, kubernetes, mig_parted, slurm
+from . import kubernetes, mig_parted, slurm
 from .export import Export, ExportOptions, name_by_driver, refuse_unnumbered, require_word
 
 __all__ = ["TARGETS", "export"]
@@ -19,7 +19,7 @@ __all__ = ["TARGETS", "export"]
 #: What writes a checked deployment for each target.
 TARGETS: Mapping[str, Callable[[Deployment, ExportOptions], Export]] = {
     "mig-parted": mig_parted.write,
-    "gpu-operator": gpu_operator.write,
+    "gpu-operator": mig_parted.write_for_operator,
     "slurm": slurm.write,
     "kubernetes": partial(kubernetes.write, "kubernetes"),
     "dra": partial(kubernetes.write, "dra"),

@@ -1,40 +1,24 @@
-"""What a cluster is asked to run: the number of pods of each kind."""
+"""What a cluster is asked to run, by kinds of pods, and what its nodes offer to a scheduler."""
 
 from __future__ import annotations
 
-import hashlib
-import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from ....errors import InvalidProblem
+from ....values.frozen import FrozenMap
 from ..instance import WHOLE, Instance, State, Work
-from ..labels import HOSTNAME
-from ..model import Deployment, FleetGpu
+from ..labels import HOSTNAME, dns_label
+from ..model import Deployment, FleetGpu, FleetNode
 from .export import name_by_driver
 
-__all__ = ["Workload", "WorkloadKey", "dns_label", "find_workloads", "list_working",
-           "offered_profiles"]  # fmt: skip
-
-_LONGEST = 63
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.ASCII)
-
-
-def dns_label(text: str) -> str:
-    """Return a text as a name of Kubernetes: itself if it can be one, else shortened, with a hash.
-
-    Examples
-    --------
-    >>> dns_label("chat-1g10gb-1x4"), dns_label("Übersetzer 2")
-    ('chat-1g10gb-1x4', 'bersetzer-2-38496e')
-    """
-    if len(text) <= _LONGEST and _LABEL.fullmatch(text):
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()[:6]
-    plain = re.sub(r"[^a-z0-9]+", "-", text.lower(), flags=re.ASCII)[: _LONGEST - 7].strip("-")
-    return f"{plain}-{digest}" if plain else f"x-{digest}"
+__all__ = [
+    "Offer", "Workload", "WorkloadKey", "advertise", "find_workloads", "list_working",
+    "offer_of", "offered_profiles", "resource_of",
+]  # fmt: skip
 
 
 class WorkloadKey(NamedTuple):
@@ -120,3 +104,51 @@ def find_workloads(
         supply = sum((work.supply_rps for _, work in held), Fraction(0))
         done.append(Workload(key, name, len(held), works, supply, card, hosts))
     return tuple(done)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a node offers under the device plugin's strategy ``mixed``.
+
+    `strategy`: The least that shows all its instances: ``none``, ``single`` or ``mixed``. A cluster
+    has one strategy, so ``mixed`` if any node needs it. `resources`: Counts by name.
+    """
+
+    node: str
+    strategy: str
+    resources: FrozenMap[str, int]
+
+
+def resource_of(profile: str) -> str:
+    """Return the name of a profile's resource: ``nvidia.com/mig-1g.10gb.me``."""
+    return "nvidia.com/gpu" if profile == WHOLE else f"nvidia.com/mig-{profile.replace('+', '.')}"
+
+
+def advertise(deployment: Deployment) -> tuple[Offer, ...]:
+    """Say what each node will offer once the deployment stands.
+
+    Foreign instances without a compute instance are not counted. GPUs under MPS count as one each,
+    before any sharing is configured.
+
+    Examples
+    --------
+    >>> from cms.fleet import get_gpu
+    >>> from cms.fleet.deployment import FleetGpu, Instance
+    >>> held = (Instance("4g.40gb", 0), Instance("3g.40gb", 4))
+    >>> node = FleetNode("a", (FleetGpu("a", 0, get_gpu("a100-80gb"), instances=held),))
+    >>> dict(advertise(Deployment((node,)))[0].resources)
+    {'nvidia.com/mig-3g.40gb': 1, 'nvidia.com/mig-4g.40gb': 1}
+    """
+    return tuple(map(offer_of, name_by_driver(deployment).nodes))
+
+
+def offer_of(node: FleetNode) -> Offer:
+    """Say what one node offers; see `advertise`."""
+    cut = [card for card in node.gpus if card.is_cut]
+    found = Counter(i.profile for c in cut for i in c.instances if i.is_managed or i.is_whole)
+    alike = len(found) == 1 and len(cut) == len(node.gpus) and all(card.instances for card in cut)
+    if len(cut) < len(node.gpus):
+        found[WHOLE] = len(node.gpus) - len(cut)
+    resources = {resource_of(profile): count for profile, count in found.items()}
+    strategy = "none" if not cut else "single" if alike else "mixed"
+    return Offer(node.name, strategy, FrozenMap(resources))

@@ -1,21 +1,27 @@
-"""What a GPU is; and GPUs on which nothing is planned, since something about them is odd."""
+"""What a GPU is, and its number; and GPUs on which nothing is planned, as something is odd.
+
+The driver of dynamic resource allocation calls a GPU ``gpu-2`` by the minor number of its device
+file, which need not be that of ``nvidia-smi``: only the UUID says which of the two is which.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ....errors import InvalidOption
 from ...hardware import Gpu
 from ...hardware.catalogue import gpu_called, uncut_gpu
 from ..instance import UNKNOWN_OWNER, UUID, WHOLE, Instance, Mode, StartSource, State
-from ..model import FleetGpu
-from .facts import GpuFacts, InstanceFacts, Statement, fault_at
+from ..model import Deployment, FleetGpu
+from .facts import SAME_TIME, GpuFacts, InstanceFacts, NodeFacts, Statement, fault_at
+from .nvidia_smi import ASK
 from .pods import MergeContext
 
 __all__ = [
     "build_fixed_gpu", "check_uuid", "find_device", "find_gpu", "find_unknown_profile",
-    "read_instance",
+    "number_gpus", "read_instance", "renumber_gpus",
 ]  # fmt: skip
 
 #: What a profile's name looks like, also one that no device file has: 1g.24gb+gfx, 1c.3g.40gb.
@@ -38,36 +44,28 @@ def find_gpu(context: MergeContext, product: str) -> Gpu:
 
 
 def find_device(
-    context: MergeContext,
-    node: str,
-    facts: Sequence[GpuFacts],
-    product: Statement | None,
+    context: MergeContext, node: str, facts: Sequence[GpuFacts], product: Statement | None,
     unfit: Statement | None,
-) -> tuple[Gpu, Statement | None]:
+) -> tuple[Gpu, Statement | None]:  # fmt: skip
     """Return what a GPU is, and why nothing is known of it where no device file has its name."""
     name = f"{node}/{facts[0].index}"
-    found: list[tuple[Gpu, Statement]] = []
+    first: tuple[Gpu, Statement] | None = None
     unknown: Statement | None = None
-    for each in (*(card.product for card in facts), product):
-        if each is None:
-            continue
+    for each in filter(None, (*(card.product for card in facts), product)):
         card = find_gpu(context, each.value)
-        if found and each is product and not (card.profiles and found[0][0].profiles):
+        if first and each is product and not (card.profiles and first[0].profiles):
             continue  # a label of a node with several types has one of them
         if not card.profiles:
             unknown = unknown or Statement(
                 f"no device file is of the GPU {each.value!r}; where MIG cuts it, give one of your "
                 "own: --gpu FILE", each.where,
             )  # fmt: skip
-        if found and found[0][0].key != card.key:
-            raise fault_at(
-                each.where,
-                f"{name} is a {card.key} here, and a {found[0][0].key} in {found[0][1].where}",
-                "sources of the same node, read at the same time",
-            )
-        found.append((card, each))
-    if found:
-        return found[0][0], unknown
+        if first and first[0].key != card.key:
+            what = f"{name} is a {card.key} here, and a {first[0].key} in {first[1].where}"
+            raise fault_at(each.where, what, SAME_TIME)
+        first = first or (card, each)
+    if first:
+        return first[0], unknown
     if context.device is not None:
         return context.device, None
     if unfit is None:
@@ -118,3 +116,66 @@ def build_fixed_gpu(node: str, card: Gpu, facts: Sequence[GpuFacts], uuid: str |
     seen = StartSource.UNKNOWN if held and not listed else StartSource.OBSERVED
     instances = held or (Instance(WHOLE, owner=UNKNOWN_OWNER),)
     return FleetGpu(node, index, card, Mode.FIXED, instances, uuid, seen)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def number_gpus(
+    name: str, told: Sequence[NodeFacts], meant: Iterable[FleetGpu]
+) -> tuple[Sequence[NodeFacts], bool]:
+    """Return what is told of a node with the GPUs' indices, and whether these are known.
+
+    What was meant to be there may know UUIDs if nothing else does. Refuses indices that are told,
+    if it is not told which GPU has which.
+    """
+    named = [card for each in told if not each.is_numbered for card in each.gpus]
+    if all(each.is_numbered for each in told):
+        return told, True
+    cards = [card for each in told if each.is_numbered for card in each.gpus]
+    indices = {card.uuid.value: card.index for card in cards if card.uuid is not None}
+    uuids = {card.uuid.value if card.uuid else "" for card in named}
+    if not indices and len(uuids) == len({card.index for card in cards}) == 1:
+        indices = dict.fromkeys(uuids, cards[0].index)  # there is one GPU alone
+    if not cards:
+        indices = {card.uuid: card.index for card in meant if card.uuid is not None}
+        if not uuids <= indices.keys():
+            return told, False
+    return [each if each.is_numbered else _renumbered(name, each, indices) for each in told], True
+
+
+def _renumbered(name: str, told: NodeFacts, indices: Mapping[str, int]) -> NodeFacts:
+    found: dict[int, int] = {}
+    for card in told.gpus:
+        uuid = card.uuid.value if card.uuid else ""
+        if uuid not in indices:
+            raise fault_at(
+                card.where,
+                f"which GPU of {name} in the other sources is the one with the UUID "
+                f"{uuid or 'that is not told'} is said nowhere",
+                f"the output, of the same time, of: {ASK}",
+            )
+        found[card.index] = indices[uuid]
+    pods = told.pods and tuple(
+        replace(pod, places=tuple((found[i], profile, start) for i, profile, start in pod.places))
+        for pod in told.pods
+    )
+    gpus = tuple(replace(card, index=found[card.index]) for card in told.gpus)
+    return replace(told, gpus=gpus, pods=pods, is_numbered=True)
+
+
+def renumber_gpus(deployment: Deployment, other: Deployment) -> Deployment:
+    """Return a deployment whose GPUs have the numbers that another knows of their UUIDs.
+
+    Nodes stay as they are whose numbers are known, or of which the other does not know all.
+    """
+    known = {card.uuid: card for node in other.nodes if node.is_numbered for card in node.gpus}
+    nodes = []
+    for node in deployment.nodes:
+        meant = [known.get(card.uuid) for card in node.gpus]
+        if not node.is_numbered and all(each and each.node == node.name for each in meant):
+            pairs = zip(node.gpus, meant, strict=True)
+            cards = tuple(replace(card, index=each.index) for card, each in pairs if each)
+            node = replace(node, gpus=cards, is_numbered=True)
+        nodes.append(node)
+    return replace(deployment, nodes=tuple(nodes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from ....files.parsed import Parsed
 from ....files.source import one_of
@@ -66,7 +67,7 @@ def devices_of(slices: Iterable[tuple[Parsed, SliceObject]]) -> dict[tuple[str, 
         newest = generations[max(generations)]
         node, first = newest[0]
         if first.n_slices != len(newest):
-            count = node.at("spec").at("pool").at("resourceSliceCount")
+            count = node.at("spec", "pool", "resourceSliceCount")
             raise count.error(
                 f"{count.label()}: pool {pool!r} has {count.value} slices, of which {len(newest)} "
                 "are here",
@@ -74,8 +75,7 @@ def devices_of(slices: Iterable[tuple[Parsed, SliceObject]]) -> dict[tuple[str, 
             )
         for node, each in newest:
             for at, entry in enumerate(each.devices):
-                device = _device(node, at, each.node_name, entry)
-                if device is not None:
+                if device := _device(node, at, each.node_name, entry):
                     found[pool, entry.name] = device
     return found
 
@@ -90,7 +90,7 @@ def _device(slice_: Parsed, at: int, node: str, entry: DeviceEntry) -> Device | 
     kind = attributes.get("type")
     if kind not in ("gpu", "mig"):
         return None
-    place = slice_.at("spec").at("devices").at(at)
+    place = slice_.at("spec", "devices", at)
     match = _NAME.fullmatch(entry.name)
     if match is None or (match[2] is not None) != (kind == "mig"):
         expected = "gpu-0, or gpu-0-mig-3g40gb-9-4: profile, its number, start"
@@ -101,11 +101,10 @@ def _device(slice_: Parsed, at: int, node: str, entry: DeviceEntry) -> Device | 
         if re.sub(r"[^a-z0-9]", "", profile) != match[2].replace("-", ""):
             raise place.wrong(f"the name of a part with the profile {profile!r}", "name")
         part = Placement(profile, int(match[3]))
-    taints = [each for each in entry.taints if each.get("effect") != "None"]
     said = None
-    if taints:
-        value = f"={taints[0]['value']}" if taints[0].get("value") else ""
-        said = f"{taints[0].get('key')}{value} ({taints[0].get('effect')})"
+    for taint in (each for each in entry.taints[::-1] if each.get("effect") != "None"):
+        value = f"={taint['value']}" if taint.get("value") else ""
+        said = f"{taint.get('key')}{value} ({taint.get('effect')})"
     is_possible = bool(entry.consumes_counters)
     return Device(node, int(match[1]), part, attributes, is_possible, where(place), said)
 
@@ -116,10 +115,8 @@ def gpus_of(devices: Iterable[Device], held: Iterable[Device]) -> tuple[GpuFacts
     Of the devices that the driver would make only these are there.
     """
     given = {each.held for each in held}
-    cards: dict[int, list[Device]] = {}
-    for each in devices:
-        cards.setdefault(each.index, []).append(each)
-    return tuple(_gpu(index, cards[index], given) for index in sorted(cards))
+    listed = sorted(devices, key=lambda each: each.index)
+    return tuple(_gpu(i, [*own], given) for i, own in groupby(listed, lambda each: each.index))
 
 
 def _gpu(index: int, devices: list[Device], given: set[tuple[int, str, int | None]]) -> GpuFacts:
@@ -153,11 +150,8 @@ def results_of(
         if each.driver != _DRIVER or each.admin_access:
             continue
         if (each.pool, each.device) not in devices:
-            for key in ("status", "allocation", "devices", "results", at):
-                node = node.at(key)
-            raise node.error(
-                f"{node.label()}: device {each.device!r} of pool {each.pool!r} is in no "
-                "ResourceSlice",
-                expected="slices of the same time: kubectl get resourceslices -o json",
-            )
+            node = node.at("status", "allocation", "devices", "results", at)
+            what = f"device {each.device!r} of pool {each.pool!r} is in no ResourceSlice"
+            expected = "slices of the same time: kubectl get resourceslices -o json"
+            raise node.error(f"{node.label()}: {what}", expected=expected)
         yield devices[each.pool, each.device]

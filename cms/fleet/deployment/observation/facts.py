@@ -10,9 +10,13 @@ from ....values.frozen import FrozenMap
 from ..instance import State
 
 __all__ = [
-    "GpuFacts", "InstanceFacts", "NodeCounts", "NodeFacts", "PodFacts", "Statement",
+    "SAME_TIME", "GpuFacts", "InstanceFacts", "NodeCounts", "NodeFacts", "PodFacts", "Statement",
     "fault_at",
 ]  # fmt: skip
+
+
+#: What is expected where sources contradict each other.
+SAME_TIME = "sources of the same node, read at the same time"
 
 
 def fault_at(where: str, what: str, expected: str | None = None) -> FileError:

@@ -1,22 +1,55 @@
-"""What ``kubectl get -o json`` printed: nodes with GPUs, and what their labels and counts tell."""
+"""What ``kubectl get -o json`` printed: nodes with GPUs, their labels and counts, and their pods.
+
+What a device plugin gives a pod is known by profile and node; what a claim gives it, exactly.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 from ....files.numerals import is_whole
 from ....files.parsed import Parsed
 from ....values.frozen import FrozenMap
 from ..instance import WHOLE
-from ..kubernetes_objects import NodeObject
-from .cluster import ASK, PREFIX, Cluster, PodHolding, count_profiles, gather, held_in, profile_of
+from ..kubernetes_objects import ClaimObject, NodeObject, PodObject, SliceObject, read_object
+from ..labels import HOSTNAME, POINT_LABEL, SERVICE_LABEL
 from .counting import MOST_GPUS
-from .dra import Device, devices_of, gpus_of, where
-from .facts import GpuFacts, NodeCounts, NodeFacts, Statement
+from .dra import Device, devices_of, gpus_of, results_of, where
+from .facts import GpuFacts, NodeCounts, NodeFacts, PodFacts, Statement
 
-__all__ = ["read_kubernetes"]
+__all__ = ["ASK", "read_kubernetes"]
+
+ASK = "kubectl get nodes,pods,deployments,resourceslices,resourceclaims -A -o json"
+_PREFIX = "nvidia.com/"
+_MIG = re.compile(r"((?:\d+c\.)?\d+g\.\d+gb(?:-[a-z.]+)?)(?:\.([a-z.]+))?", re.ASCII)
+#: What is read of a cluster.
+_MODELS: Mapping[str, Any] = {
+    "Node": NodeObject, "Pod": PodObject, "ResourceSlice": SliceObject,
+    "ResourceClaim": ClaimObject,
+}  # fmt: skip
+
+
+class _Cluster(NamedTuple):
+    """The objects of all documents by name, each with its place."""
+
+    nodes: dict[str, tuple[Parsed, NodeObject]]
+    pods: dict[str, tuple[Parsed, PodObject]]
+    slices: dict[str, tuple[Parsed, SliceObject]]
+    claims: dict[str, tuple[Parsed, ClaimObject]]
+    listed: set[str]  # kinds, also those of which there is none
+
+
+class _PodHolding(NamedTuple):
+    """What a pod holds, and where it says so."""
+
+    node: str
+    pod: PodFacts
+    devices: tuple[Device, ...]
+    at: Parsed
 
 
 def read_kubernetes(
@@ -26,15 +59,15 @@ def read_kubernetes(
 
     `service_label` names a pod's service where it has no ``cms.service``.
     """
-    cluster = gather(documents)
+    cluster = _gather(documents)
     devices = devices_of(cluster.slices.values())
     singles = {name: _single_of(each) for name, (_, each) in cluster.nodes.items()}
-    held: dict[str, list[PodHolding]] = {}
-    for each in held_in(cluster, devices, singles, service_label):
-        held.setdefault(each.node, []).append(each)
-    listed: dict[str, list[Device]] = {}
+    held: defaultdict[str, list[_PodHolding]] = defaultdict(list)
+    for each in _held_in(cluster, devices, singles, service_label):
+        held[each.node].append(each)
+    listed: defaultdict[str, list[Device]] = defaultdict(list)
     for device in devices.values():
-        listed.setdefault(device.node, []).append(device)
+        listed[device.node].append(device)
     for name, own in listed.items():
         if name not in cluster.nodes:
             raise documents[0].error(
@@ -50,19 +83,14 @@ def read_kubernetes(
                 expected=ASK,
             )
     found = [
-        _node_facts(cluster, name, singles[name], listed.get(name, []), held.get(name, []), source)
+        _node_facts(cluster, name, singles[name], listed[name], held[name], source)
         for name, (_, each) in sorted(cluster.nodes.items())
         if name in listed or _is_nvidia(each)
     ]
     spaces = {name.partition("/")[0] for name in cluster.pods}
-    return _with_doubt(found, spaces) if len(spaces) == 1 else found
-
-
-def _with_doubt(found: list[NodeFacts], spaces: set[str]) -> list[NodeFacts]:
-    """Say once that pods may be missing, if all are of one namespace and something seems free."""
-    for at, facts in enumerate(found):
-        held = sum(len(pod.profiles) for pod in facts.pods or ())
-        if not facts.allocatable or held < sum(facts.allocatable.values()):
+    for at, facts in enumerate(found if len(spaces) == 1 else ()):
+        taken = sum(len(pod.profiles) for pod in facts.pods or ())
+        if not facts.allocatable or taken < sum(facts.allocatable.values()):  # something seems free
             said = (
                 f"all pods told of are of namespace {', '.join(spaces)}: unless they were listed "
                 "with -A, what pods of other namespaces hold counts as free"
@@ -72,99 +100,153 @@ def _with_doubt(found: list[NodeFacts], spaces: set[str]) -> list[NodeFacts]:
     return found
 
 
+# --- objects --------------------------------------------------------------------------------------
+
+
+def _profile_of_resource(resource: str, single: str | None) -> str | None:
+    """Return the profile of a resource, or WHOLE; None if it is of no GPU.
+
+    `single`: The profile that ``nvidia.com/gpu`` stands for on a node, if not for a GPU.
+    """
+    if resource in ("nvidia.com/gpu", "nvidia.com/gpu.shared"):
+        return single or WHOLE
+    _, is_part, written = resource.partition(f"{_PREFIX}mig-")
+    return _profile_of(written) if is_part else None
+
+
+def _count_profiles(resources: Mapping[str, int], single: str | None) -> Counter[str]:
+    """Count what the resources of a node stand for, by profile."""
+    found = Counter[str | None]()
+    for resource, count in resources.items():
+        found[_profile_of_resource(resource, single)] += count
+    return Counter({profile: count for profile, count in found.items() if profile is not None})
+
+
+def _profile_of(written: str) -> str | None:
+    """Return a profile from a name that may have no plus: ``1g.10gb+me`` of ``1g.10gb.me``."""
+    match = _MIG.fullmatch(written)
+    if match is None:
+        return None
+    return match[1] if match[2] is None else f"{match[1]}+{match[2]}"
+
+
+def _gather(documents: Sequence[Parsed]) -> _Cluster:
+    """Read the objects of all documents."""
+    found: dict[str, dict[str, tuple[Parsed, Any]]] = {kind: {} for kind in _MODELS}
+    listed = set()
+    for document in documents:
+        outer = _kind(document)
+        items = [document]
+        if outer.endswith("List"):
+            if "items" not in document.value:
+                what = f'{document.label()} has no "items"'
+                raise document.error(what, expected='the key "items"')
+            inside = document.value["items"]
+            if not isinstance(inside, list | tuple):
+                raise document.wrong("an array", "items")
+            items = [document.at("items", index) for index in range(len(inside))]
+        listed.add(outer.removesuffix("List"))
+        for item in items:
+            if not isinstance(item.value, dict):
+                raise item.wrong("an object of Kubernetes")
+            kind = _kind(item) if "kind" in item.value else outer.removesuffix("List")
+            if kind not in _MODELS:
+                continue
+            listed.add(kind)
+            one = read_object(item, _MODELS[kind])
+            before, _ = found[kind].setdefault(one.full_name, (item, one))
+            if before is not item:
+                raise item.error(
+                    f"{item.label()}: {kind} {one.full_name!r} is told of twice, also in "
+                    f"{where(before)}",
+                    expected="what one cluster said at one time",
+                )
+    nodes, pods, slices, claims = found.values()
+    return _Cluster(nodes, pods, slices, claims, listed)
+
+
+def _kind(item: Parsed) -> str:
+    if not isinstance(kind := item.at("kind").value, str):
+        raise item.wrong("a text", "kind")
+    return kind
+
+
 # --- nodes ----------------------------------------------------------------------------------------
 
 
+def _labels(node: NodeObject) -> dict[str, str]:
+    """Return what NVIDIA's labels say, by their names without the prefix."""
+    every = node.labels.items()
+    return {key.removeprefix(_PREFIX): said for key, said in every if key.startswith(_PREFIX)}
+
+
 def _is_nvidia(node: NodeObject) -> bool:
-    labels = node.labels
-    return (
-        f"{PREFIX}gpu.product" in labels
-        or labels.get(f"{PREFIX}gpu.present") == "true"
-        or any(name.startswith((f"{PREFIX}gpu", f"{PREFIX}mig-"))
-               for name in node.allocatable)
-    )  # fmt: skip
+    labels, offered = _labels(node), (f"{_PREFIX}gpu", f"{_PREFIX}mig-")
+    is_told = "gpu.product" in labels or labels.get("gpu.present") == "true"
+    return is_told or any(name.startswith(offered) for name in node.allocatable)
 
 
 def _single_of(node: NodeObject) -> str | None:
     """Return the profile that ``nvidia.com/gpu`` stands for, if not for a GPU."""
-    written = node.labels.get(f"{PREFIX}gpu.product", "")
-    return profile_of(written.removesuffix("-SHARED").partition("-MIG-")[2])
+    product = _labels(node).get("gpu.product", "")
+    return _profile_of(product.removesuffix("-SHARED").partition("-MIG-")[2])
 
 
 def _node_facts(
-    cluster: Cluster,
-    name: str,
-    single: str | None,
-    devices: Sequence[Device],
-    held: Sequence[PodHolding],
-    source: str,
-) -> NodeFacts:
+    cluster: _Cluster, name: str, single: str | None, devices: Sequence[Device],
+    held: Sequence[_PodHolding], source: str,
+) -> NodeFacts:  # fmt: skip
     at, node = cluster.nodes[name]
-    labels = dict(node.labels)
-    if zone := labels.get("topology.kubernetes.io/zone"):
-        labels.setdefault("zone", zone)
+    here = where(at)
+    every, labels = dict(node.labels), _labels(node)
+    if zone := every.get("topology.kubernetes.io/zone"):
+        every.setdefault("zone", zone)
 
     def label(key: str, value: str | None = None) -> Statement | None:
         """What a label says, or what follows from it."""
-        if f"{PREFIX}{key}" not in labels:
+        if key not in labels:
             return None
-        said = labels[f"{PREFIX}{key}"] if value is None else value
-        return Statement(said, f'{where(at)}.metadata.labels["{PREFIX}{key}"]')
+        said = labels[key] if value is None else value
+        return Statement(said, f'{here}.metadata.labels["{_PREFIX}{key}"]')
 
-    unfit = _find_sharing(labels, where(at))
-    allocatable = count_profiles(node.allocatable, single)
-    capacity = allocatable | count_profiles(node.capacity, single)
+    product = labels.get("gpu.product", "")
+    number = int(labels["gpu.count"]) if is_whole(labels.get("gpu.count", "")) else 0
+    ways = [way for key, way in labels.items() if key.endswith("sharing-strategy")]
+    ways = [way for way in ways if way not in ("", "none")]
+    unfit = None
+    if ways or product.endswith("-SHARED"):  # what is counted are shares
+        how = ways[0] if ways else "some way"
+        said = f"its GPUs are shared by {how}, and by which pods is not known"
+        unfit = Statement(said, here)
+    allocatable = _count_profiles(node.allocatable, single)
+    capacity = allocatable | _count_profiles(node.capacity, single)
     if unfit is None:
         _refuse_more_than_there_is(name, capacity, held)
     gpus = gpus_of(devices, [each for pod in held for each in pod.devices])
     is_numbered = not gpus
     unknown = [*_hindrances(node, devices)]
-    counted = None if gpus else _counted(where(at), labels, single, capacity)
+    counted = None if gpus or unfit else _counted(here, labels, number, single, capacity)
     if not (gpus or +allocatable or +capacity):
         unknown.append("no pod is given any of its GPUs: it has no device plug-in that runs")
-    product = labels.get(f"{PREFIX}gpu.product", "")
     if product.endswith("-MIG-INVALID"):
         unknown.append("its device plugin has the strategy single, which its GPUs do not fit")
+    plain = product.removesuffix("-SHARED").partition("-MIG-")[0]
     if unfit is not None and not gpus and single is None:
-        number = _number(labels, "gpu.count")
-        gpus = tuple(GpuFacts(index, where(at)) for index in range(min(number, MOST_GPUS)))
-    parts = (labels.get(f"{PREFIX}cuda.driver.{part}", "") for part in ("major", "minor", "rev"))
+        gpus = tuple(GpuFacts(index, here) for index in range(min(number, MOST_GPUS)))
+    parts = (labels.get(f"cuda.driver.{part}", "") for part in ("major", "minor", "rev"))
     driver = label("cuda.driver-version.full")
     driver = driver or label("cuda.driver.major", ".".join(filter(None, parts)))
     driver = driver or next(filter(None, (each.stated("driverVersion") for each in devices)), None)
-    plain = product.removesuffix("-SHARED").partition("-MIG-")[0]
     is_fit = unfit is None
     return NodeFacts(
-        source,
-        Statement(name, f"{where(at)}.metadata.name"),
-        driver=driver,
-        product=None if gpus else label("gpu.product", plain),
-        labels=FrozenMap(labels),
-        gpus=gpus,
-        pods=tuple(each.pod for each in held) if "Pod" in cluster.listed and is_fit else None,
+        source, Statement(name, f"{here}.metadata.name"), driver=driver,
+        product=None if gpus else label("gpu.product", plain), labels=FrozenMap(every), gpus=gpus,
+        pods=tuple(each.pod for each in held) if is_fit and "Pod" in cluster.listed else None,
         allocatable=dict(sorted(allocatable.items())) if is_fit else None,
-        capacity=dict(sorted(capacity.items())) if is_fit else None,
-        counted=counted if is_fit else None,
-        mig_state=label("mig.config.state"),
-        unknown=tuple(unknown),
-        unfit=unfit,
+        capacity=dict(sorted(capacity.items())) if is_fit else None, counted=counted,
+        mig_state=label("mig.config.state"), unknown=tuple(unknown), unfit=unfit,
         is_numbered=is_numbered,
-    )
-
-
-def _number(labels: Mapping[str, str], key: str) -> int:
-    written = labels.get(f"{PREFIX}{key}", "")
-    return int(written) if is_whole(written) else 0
-
-
-def _find_sharing(labels: Mapping[str, str], at: str) -> Statement | None:
-    """Say how a node's GPUs, or parts of them, are shared: what is counted there are shares."""
-    ways = [v for k, v in labels.items() if k.startswith(PREFIX) and k.endswith("sharing-strategy")]
-    ways = [way for way in ways if way not in ("", "none")]
-    if not ways and not labels.get(f"{PREFIX}gpu.product", "").endswith("-SHARED"):
-        return None
-    how = ways[0] if ways else "some way"
-    return Statement(f"its GPUs are shared by {how}, and by which pods is not known", at)
+    )  # fmt: skip
 
 
 def _hindrances(node: NodeObject, devices: Iterable[Device]) -> Iterator[str]:
@@ -184,28 +266,25 @@ def _hindrances(node: NodeObject, devices: Iterable[Device]) -> Iterator[str]:
 
 
 def _counted(
-    at: str, labels: Mapping[str, str], single: str | None, capacity: Mapping[str, int]
+    at: str, labels: Mapping[str, str], number: int, single: str | None, capacity: Mapping[str, int]
 ) -> NodeCounts | None:
     """Return what the counts of a node may tell of its GPUs; None where they tell nothing."""
-    number = _number(labels, "gpu.count")
     if single is not None:  # its gpu.count counts instances as well
         return NodeCounts(at, None, {name: n for name, n in capacity.items() if name == single})
     if not 0 < number <= MOST_GPUS:
         return None
-    strategy, product = labels.get(f"{PREFIX}mig.strategy"), labels.get(f"{PREFIX}gpu.product")
+    strategy, product = labels.get("mig.strategy"), labels.get("gpu.product")
     # Under the strategy single all GPUs are cut, which their product then says, or none is.
-    is_uncut = labels.get(f"{PREFIX}mig.capable") == "false" or (
+    is_uncut = labels.get("mig.capable") == "false" or (
         strategy == "single" and product is not None and "-MIG-" not in product
     )
     if is_uncut:  # whatever is counted
         return NodeCounts(at, number, {WHOLE: number})
-    if strategy != "mixed":
-        return None
-    return NodeCounts(at, number, capacity)
+    return NodeCounts(at, number, capacity) if strategy == "mixed" else None
 
 
 def _refuse_more_than_there_is(
-    name: str, capacity: Mapping[str, int], held: Sequence[PodHolding]
+    name: str, capacity: Mapping[str, int], held: Sequence[_PodHolding]
 ) -> None:
     taken: Counter[str] = Counter()
     for each in held:
@@ -220,3 +299,79 @@ def _refuse_more_than_there_is(
                     expected="nodes and pods of one time; a change of the GPUs may have left a "
                     "stale key",
                 )  # fmt: skip
+
+
+# --- pods -----------------------------------------------------------------------------------------
+
+
+def _held_in(
+    cluster: _Cluster, devices: Mapping[tuple[str, str], Device],
+    singles: Mapping[str, str | None], service_label: str | None,
+) -> Iterator[_PodHolding]:  # fmt: skip
+    """Yield the pods that hold GPUs, or parts of them."""
+    given = {name: tuple(results_of(claim, devices)) for name, claim in cluster.claims.items()}
+    users: set[str] = set()
+    are_told = "ResourceClaim" in cluster.listed
+    for name, (at, pod) in cluster.pods.items():
+        node = pod.node_name
+        if not node or pod.phase in ("Succeeded", "Failed"):
+            continue
+        own: list[Device] = []
+        named = [each.get("resourceClaimName") for each in (*pod.claims, *pod.made_claims)]
+        for each in filter(None, (*named, pod.extended_claim)):
+            claim = f"{pod.namespace}/{each}"
+            if claim not in given:
+                raise at.error(
+                    f"{at.label()}: pod {name} holds the claim {claim!r}, which is not told of",
+                    expected="claims of the same time" if are_told else ASK,
+                )
+            users.add(claim)
+            own += given[claim]
+        resources = _resources(pod)
+        if node not in singles:
+            if own or any(_profile_of_resource(each, None) for each in resources):
+                at = at.at("spec").at("nodeName")
+                raise at.error(
+                    f"{at.label()}: pod {name} holds GPUs of node {node!r}, which is not told of",
+                    expected=ASK,
+                )
+            continue
+        for device in own:
+            if device.node != node:
+                raise at.error(
+                    f"{at.label()}: pod {name} runs on node {node!r}, and holds a device of "
+                    f"{device.node!r} ({device.where})",
+                    expected="objects of one time",
+                )
+        places = tuple(device.held for device in own)
+        counted = _count_profiles(resources, singles[node]).elements()
+        profiles = (*counted, *(profile for _, profile, _ in places))
+        if profiles:
+            service = pod.labels.get(SERVICE_LABEL, pod.labels.get(service_label or SERVICE_LABEL))
+            facts = PodFacts(
+                name, where(at), profiles, service, pod.labels.get(POINT_LABEL), pod.state, places,
+                HOSTNAME in pod.node_selector,
+            )  # fmt: skip
+            yield _PodHolding(node, facts, tuple(own), at)
+    for claim, held in given.items():  # of some pods their claims alone tell
+        at, found = cluster.claims[claim]
+        if held and found.user and claim not in users:
+            # several may share it, and one of them is enough to keep it from us
+            places = tuple(device.held for device in held)
+            pod_name, parts = f"{found.namespace}/{found.user}", tuple(p for _, p, _ in places)
+            facts = PodFacts(pod_name, where(at), parts, places=places)
+            yield _PodHolding(held[0].node, facts, held, at)
+
+
+def _resources(pod: PodObject) -> dict[str, int]:
+    """Count what a pod holds through the device plugin: containers together, or one before them."""
+    served = {each.get("resourceName") for each in pod.extended_resources}
+    together: Counter[str] = Counter()
+    before: Counter[str] = Counter()
+    for each in pod.init_containers:
+        before |= (now := together + Counter(each.limits))
+        if each.restart_policy == "Always":  # it runs beside the others
+            together = now
+    for each in pod.containers:
+        together += Counter(each.limits)
+    return {name: n for name, n in (together | before).items() if name not in served}

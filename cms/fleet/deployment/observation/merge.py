@@ -13,17 +13,30 @@ from ....values.frozen import FrozenMap
 from ....values.words import count
 from ...hardware import Gpu, Layout
 from ..checking import check_gpu
-from ..instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, StartSource, State, Work
+from ..instance import (
+    UNKNOWN_OWNER,
+    WHOLE,
+    Instance,
+    Mode,
+    StartSource,
+    State,
+    Work,
+    list_counts,
+)  # fmt: skip
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
 from .counting import Content, describe_profile, facts_of_contents, find_contents
-from .devices import build_fixed_gpu, check_uuid, find_device, find_unknown_profile, read_instance
-from .facts import GpuFacts, NodeCounts, NodeFacts, Statement, fault_at
-from .numbering import number_gpus
+from .devices import (
+    build_fixed_gpu,
+    check_uuid,
+    find_device,
+    find_unknown_profile,
+    number_gpus,
+    read_instance,
+)  # fmt: skip
+from .facts import SAME_TIME, GpuFacts, NodeCounts, NodeFacts, Statement, fault_at
 from .pods import MergeContext, assign_known, assign_pods, compare_allocatable
 
 __all__ = ["ObservationResult", "merge"]
-
-_SAME_TIME = "sources of the same node, read at the same time"
 
 
 class ObservationResult(NamedTuple):
@@ -36,13 +49,10 @@ class ObservationResult(NamedTuple):
 
 
 def merge(
-    facts: Sequence[NodeFacts],
-    known: Deployment | None = None,
-    *,
-    devices: Mapping[str, Gpu] | None = None,
-    device: Gpu | None = None,
+    facts: Sequence[NodeFacts], known: Deployment | None = None, *,
+    devices: Mapping[str, Gpu] | None = None, device: Gpu | None = None,
     places: Deployment | None = None,
-) -> ObservationResult:
+) -> ObservationResult:  # fmt: skip
     """Join what sources say of nodes; refuse, with both places, what they contradict each other in.
 
     A GPU of which something cannot be read, or that no device file describes, hinders nothing: it
@@ -80,20 +90,17 @@ def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetN
     for each in told:
         state = each.mig_state
         if state is not None and state.value in ("pending", "rebooting"):
-            raise fault_at(
-                state.where,
-                f"node {name!r} is being changed: nvidia.com/mig.config.state is {state.value!r}",
-                "success or failed; observe again when the change has ended",
-            )
+            what = f"is being changed: nvidia.com/mig.config.state is {state.value!r}"
+            expected = "success or failed; observe again when the change has ended"
+            raise fault_at(state.where, f"node {name!r} {what}", expected)
     told, is_numbered = number_gpus(name, told, context.meant(name))
     labels: dict[str, str] = {}
     for each in told:
         labels |= each.labels
         context.warnings += [f"{name}: {said}" for said in each.unknown]
         if each.mig_state is not None and each.mig_state.value == "failed":
-            context.warnings.append(
-                f"{name}: the last change of its GPUs has failed ({each.mig_state.where})"
-            )
+            said = f"the last change of its GPUs has failed ({each.mig_state.where})"
+            context.warnings.append(f"{name}: {said}")
     product = _agreed(f"product of {name}", [each.product for each in told])
     told, unclear = _with_counted(context, name, told, product)
     unfit: dict[str, list[tuple[int, str]]] = {}
@@ -106,18 +113,17 @@ def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetN
         context.warnings.append(
             f"{name}/{numbers}: fixed, so that nothing is planned there: {why} ({places[0][1]})"
         )
-    none = next((each.unfit for each in told if each.unfit), None)
-    if not cards and none is None:
-        raise FileError(
-            ", ".join(each.source for each in told), f"no GPU of node {name!r} is told of{unclear}",
-            expected="what a device plugin does not tell: nvidia-smi mig -lgi and -q -x of the "
-            "node",
-        )  # fmt: skip
-    if not cards and none is not None:
-        context.warnings.append(
-            f"{name}: nothing is planned on its GPUs, and none is shown: {none.value} "
-            f"({none.where})"
-        )
+    if not cards:
+        none = next((each.unfit for each in told if each.unfit), None)
+        if none is None:
+            raise FileError(
+                ", ".join(each.source for each in told),
+                f"no GPU of node {name!r} is told of{unclear}",
+                expected="what a device plugin does not tell: nvidia-smi mig -lgi and -q -x of "
+                "the node",
+            )
+        said = f"nothing is planned on its GPUs, and none is shown: {none.value} ({none.where})"
+        context.warnings.append(f"{name}: {said}")
     if any(each.pods is not None for each in told):
         cards = assign_pods(context, name, cards, told)
         compare_allocatable(context, name, cards, told)
@@ -141,11 +147,8 @@ def _agreed(
     first: Statement | None = None
     for each in said:
         if each is not None and first is not None and same(first.value) != same(each.value):
-            raise fault_at(
-                each.where,
-                f"the {what} is {each.value} here, and {first.value} in {first.where}",
-                _SAME_TIME,
-            )
+            says = f"the {what} is {each.value} here, and {first.value} in {first.where}"
+            raise fault_at(each.where, says, SAME_TIME)
         first = first or each
     return first
 
@@ -161,17 +164,13 @@ def _with_counted(
     if source is None or source.counted is None:
         return told, ""
     counted = source.counted
-    indices = {one.index for each in told for one in each.gpus}
-    clear = sorted(
-        {
-            one.index
-            for each in told
-            for one in each.gpus
-            if any(s is not None for s in (one.mig, one.instances, one.counts, one.unclaimed))
-        }
-    )
-    card, odd = find_device(context, name, [GpuFacts(0, counted.where)], product, None)
-    odd = odd or find_unknown_profile(card, [GpuFacts(0, counted.where, counts=counted.totals)])
+    cards = [card for each in told for card in each.gpus]
+    indices = {card.index for card in cards}
+    clear = sorted({c.index for c in cards
+                    if (c.mig, c.instances, c.counts, c.unclaimed) != (None,) * 4})  # fmt: skip
+    all_of_it = GpuFacts(0, counted.where, counts=counted.totals)
+    card, odd = find_device(context, name, [all_of_it], product, None)
+    odd = odd or find_unknown_profile(card, [all_of_it])
     if odd is not None and counted.number is not None:
         rest = [index for index in range(counted.number) if index not in indices]
         more = tuple(GpuFacts(index, counted.where, unfit=odd) for index in rest)
@@ -183,21 +182,16 @@ def _with_counted(
     rest = [index for index in numbers if index not in clear]
     is_known = len(rest) == len(contents) > 0 and indices <= {*numbers}
     if len({*contents}) > 1:
-        meant = {
-            each.index: _content(each)
-            for node in (context.places.nodes if context.places else ())
-            if node.name == name
-            for each in node.gpus
-        }
+        every = context.places.gpus() if context.places else ()
+        meant = {each.index: _content(each) for each in every if each.node == name}
         as_meant = tuple(meant[index] for index in rest if index in meant)
         is_known = is_known and Counter(as_meant) == Counter(contents)
         contents = as_meant
     if not is_known:
         if counted.number is not None and 0 < len(indices) < counted.number:
-            context.warnings.append(
-                f"{name}: of its {counted.number} GPUs, {len(indices)} are told of; what the "
-                "others hold tells: nvidia-smi mig -lgi"
-            )
+            said = f"of its {counted.number} GPUs, {len(indices)} are told of"
+            asked = "what the others hold tells: nvidia-smi mig -lgi"
+            context.warnings.append(f"{name}: {said}; {asked}")
         return told, _unclear(counted, found, stale)
     if len({*contents}) > 1:
         context.warnings.append(
@@ -215,21 +209,18 @@ def _content(card: FleetGpu) -> Content:
 
 
 def _said(content: Content) -> str:
-    if WHOLE in content:
-        return "MIG off"
-    return " + ".join(_of(content)) or "nothing"
+    return "MIG off" if WHOLE in content else list_counts(content)
 
 
 def _unclear(
     counted: NodeCounts, found: Sequence[Sequence[Content]], stale: Collection[str]
 ) -> str:
-    totals = {name: n for name, n in counted.totals.items() if n and name not in stale}
-    if not totals:
+    named = {describe_profile(p): n for p, n in counted.totals.items() if n and p not in stale}
+    if not named:
         return ""
     there = "its GPUs" if counted.number is None else f"its {counted.number} GPUs"
     gone = f" (beside stale {', '.join(map(describe_profile, stale))})" if stale else ""
-    counts = ", ".join(f"{n} x {describe_profile(name)}" for name, n in sorted(totals.items()))
-    held = f": {counts} are counted on {there} together{gone}"
+    held = f": {list_counts(named, ', ')} are counted on {there} together{gone}"
     if not found:
         return f"{held}, more than they can hold"
     ways = (
@@ -243,13 +234,9 @@ def _unclear(
 
 
 def _gpu(
-    context: MergeContext,
-    node: str,
-    index: int,
-    told: Sequence[NodeFacts],
-    product: Statement | None,
-    unfits: dict[str, list[tuple[int, str]]],
-) -> FleetGpu:
+    context: MergeContext, node: str, index: int, told: Sequence[NodeFacts],
+    product: Statement | None, unfits: dict[str, list[tuple[int, str]]],
+) -> FleetGpu:  # fmt: skip
     facts = [card for each in told for card in each.gpus if card.index == index]
     name = f"{node}/{index}"
     stated = _agreed(f"UUID of {name}", (card.uuid for card in facts))
@@ -261,10 +248,8 @@ def _gpu(
     mig = mig or next((each.unclaimed for each in facts if each.unclaimed), None)
     pending = _agreed(f"pending MIG mode of {name}", (each.pending for each in facts))
     if mig is not None and pending is not None and mig.value != pending.value:
-        context.warnings.append(
-            f"{name}: MIG is {mig.value} and will be {pending.value} after a reset "
-            f"({pending.where})"
-        )
+        said_then = f"MIG is {mig.value} and will be {pending.value} after a reset"
+        context.warnings.append(f"{name}: {said_then} ({pending.where})")
     unfit = unfit or unknown or find_unknown_profile(card, facts)
     if unfit is not None:
         unfits.setdefault(unfit.value, []).append((index, unfit.where))
@@ -273,26 +258,18 @@ def _gpu(
     counted = [each for each in facts if each.counts is not None]
     if mig is not None and mig.value == "off":
         for held in (held for each in placed for held in each.instances or ()):
-            raise fault_at(
-                held.where, f"{name} has {held.profile} here, and MIG is off in {mig.where}",
-                _SAME_TIME,
-            )  # fmt: skip
-        seen = (
-            StartSource.UNKNOWN if any(each.is_guessed for each in facts) else StartSource.OBSERVED
-        )
+            what = f"{name} has {held.profile} here, and MIG is off in {mig.where}"
+            raise fault_at(held.where, what, SAME_TIME)
+        is_guessed = any(each.is_guessed for each in facts)
+        seen = StartSource.UNKNOWN if is_guessed else StartSource.OBSERVED
         return FleetGpu(node, index, card, Mode.WHOLE, uuid=uuid, start_source=seen)
     if mig is None and not any(each.instances or each.counts for each in facts):
-        raise fault_at(
-            facts[0].where,
-            f"{name} has no instances that are listed, and whether MIG is on is said nowhere",
-            "the output of: nvidia-smi -q -x",
-        )
+        what = f"{name} has no instances that are listed, and whether MIG is on is said nowhere"
+        raise fault_at(facts[0].where, what, "the output of: nvidia-smi -q -x")
     if not placed and not counted:
-        raise fault_at(
-            mig.where if mig else facts[0].where,
-            f"MIG is on on {name}, and its instances are listed nowhere",
-            "the output of: nvidia-smi mig -lgi",
-        )  # fmt: skip
+        where = mig.where if mig else facts[0].where
+        what = f"MIG is on on {name}, and its instances are listed nowhere"
+        raise fault_at(where, what, "the output of: nvidia-smi mig -lgi")
     instances, seen = _instances(name, card, placed, counted)
     return FleetGpu(node, index, card, Mode.MIG, instances, uuid, seen)
 
@@ -304,18 +281,14 @@ def _instances(
     for layout, where in layouts[1:]:
         first, before = layouts[0]
         if sorted(i.place for i in first) != sorted(i.place for i in layout):
-            raise fault_at(
-                where, f"{name} has {_listed(layout)} here, and {_listed(first)} in {before}",
-                _SAME_TIME,
-            )  # fmt: skip
+            has = f"{_listed(layout)} here, and {_listed(first)} in {before}"
+            raise fault_at(where, f"{name} has {has}", SAME_TIME)
     for each in counted if layouts else ():
         counts = {card.profile(p).name: n for p, n in (each.counts or {}).items() if n}
         first, before = layouts[0]
         if counts != dict(Counter(i.profile for i in first)):
-            has = ", ".join(_of(counts)) or "nothing"
-            raise fault_at(
-                each.where, f"{name} has {has} here, and {_listed(first)} in {before}", _SAME_TIME
-            )
+            has = f"{list_counts(counts, ', ')} here, and {_listed(first)} in {before}"
+            raise fault_at(each.where, f"{name} has {has}", SAME_TIME)
     if not layouts:
         return _from_counts(name, card, counted[0])
     by_place: dict[str, Instance] = {}
@@ -342,10 +315,8 @@ def _placed(name: str, card: Gpu, facts: GpuFacts) -> tuple[Instance, ...]:
         except CmsError as fault:
             raise fault_at(each.where, f"{name}: {fault}") from None
         if each.size not in (None, size):
-            raise fault_at(
-                each.where, f"{name}: {each.profile} takes {each.size} memory slices here",
-                f"{size}, as on {card.key}",
-            )  # fmt: skip
+            what = f"{name}: {each.profile} takes {each.size} memory slices here"
+            raise fault_at(each.where, what, f"{size}, as on {card.key}")
         held = read_instance(name, each, card)
         found.append(replace(held, owner=None) if held.state is State.NO_COMPUTE_INSTANCE else held)
     for violation in check_gpu(FleetGpu(name, facts.index, card, instances=tuple(found))):
@@ -368,10 +339,6 @@ def _from_counts(name: str, card: Gpu, facts: GpuFacts) -> tuple[tuple[Instance,
         return tuple(only), StartSource.INFERRED
     names = (card.profile(p).name for p, n in counts.items() for _ in range(n))
     return tuple(Instance(p, owner=UNKNOWN_OWNER) for p in names), StartSource.UNKNOWN
-
-
-def _of(counts: Mapping[str, int]) -> list[str]:
-    return [f"{count} x {profile}" for profile, count in sorted(counts.items())]
 
 
 def _listed(instances: Iterable[Instance]) -> str:

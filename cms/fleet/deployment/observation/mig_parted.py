@@ -66,12 +66,11 @@ class _EntryPart(m.Part):
 
     def build(self) -> Entry:
         filters, counts = self.filters, self.counts
-        filters = tuple(filters) if isinstance(filters, list | tuple) else (filters,)
+        is_listed = isinstance(filters, list | tuple)
+        filters = tuple(filters) if is_listed else (filters,)
         for index, each in enumerate(filters):
             if not isinstance(each, str):
-                raise f.refusal(
-                    "a text", "device-filter", *([index] if isinstance(self.filters, list) else [])
-                )
+                raise f.refusal("a text", "device-filter", *([index] * is_listed))
         devices = None if self.devices == "all" else self.devices
         if not self.is_enabled:
             if counts:

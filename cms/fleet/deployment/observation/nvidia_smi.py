@@ -30,6 +30,7 @@ from .facts import GpuFacts, InstanceFacts, NodeFacts, Statement, fault_at
 __all__ = ["ASK", "is_nvidia_smi", "read_nvidia_smi"]
 
 ASK, _LGI = "nvidia-smi -q -x", "nvidia-smi mig -lgi"
+_ONE_TIME = "listings of one time; observe the node again"
 _LOG, _LOG_END = "<nvidia_smi_log", "</nvidia_smi_log>"
 #: What is read of a GPU in the XML, by the names of `GpuFacts`.
 _FIELDS = {
@@ -56,6 +57,11 @@ _HANDLE = re.compile(
 _PART = re.compile(r"^\d+c\.")
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _NO_MIG, _NO_INSTANCES = "No MIG-enabled devices found", "No GPU instances found"
+#: What is said of GPUs.
+_TELLS = re.compile(
+    rf"GPU instances:|{_LOG}|{_NO_MIG}|{_NO_INSTANCES}|^[ \t]*\|?\s*\d+\s+MIG\s|^\s*{_CARD.pattern}"
+    rf"|(?i:{_HANDLE.pattern})", re.M,
+)  # fmt: skip
 _CLOCK = re.compile(r"\w{3} \w{3} +\d+ [\d:]{8} \d{4}")
 # Lines of boxes, of blanks and of headings say nothing.
 _FRAME = re.compile(r"[\s+\-=|]*")
@@ -106,7 +112,6 @@ class _Reader:
     none: dict[str, str] = field(default_factory=dict)  # where it says that there are none, or off
     lost: dict[str, Statement] = field(default_factory=dict)  # GPUs without a number, by address
     warnings: dict[str, None] = field(default_factory=dict)
-    found: bool = False
 
     @property
     def where(self) -> str:
@@ -121,10 +126,8 @@ class _Reader:
     def once(self, old: Statement | None, value: str, what: str) -> Statement:
         """Return what is said, the first time it is; refuse another value."""
         if old is not None and old.value != value:
-            raise self.fault(
-                f"the {what} is {value} here and {old.value} in {old.where}",
-                "what one node said at one time; give the files of other nodes as NODE=FILE",
-            )
+            expected = "what one node said at one time; give the files of other nodes as NODE=FILE"
+            raise self.fault(f"the {what} is {value} here and {old.value} in {old.where}", expected)
         return old or Statement(value, self.where)
 
     def tell(self, index: int, name: str, value: str) -> None:
@@ -147,14 +150,7 @@ class _Reader:
 
 def is_nvidia_smi(source: Source) -> bool:
     """Whether a text looks like something that ``nvidia-smi`` printed."""
-    text = source.text
-    said = ("GPU instances:", "NVIDIA-SMI", _LOG, _NO_MIG, _NO_INSTANCES)
-    return bool(
-        any(each in text for each in said)
-        or re.search(r"^\|\s+\d+\s+MIG\s", text, re.M)
-        or _CARD.search(text)
-        or any(_HANDLE.fullmatch(line.strip()) for line in text.splitlines())
-    )
+    return "NVIDIA-SMI" in source.text or _TELLS.search(source.text) is not None
 
 
 def read_nvidia_smi(*sources: Source) -> NodeFacts:
@@ -164,20 +160,18 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
     clock of its node without a zone. What is not understood is refused with its line.
     """
     read = _Reader(sources[0])
-    logs: list[tuple[Source, int, str]] = []
+    logs: list[tuple[Source, str]] = []
     for source in sources:
-        read.source, read.found = source, _LOG in source.text
+        read.source = source
         before, is_log, after = source.text.partition(_LOG)
         log, end, rest = f"{is_log}{after}".partition(_LOG_END)
-        if read.found:
-            logs.append((source, before.count("\n"), log + end))
+        if is_log:  # its lines keep their numbers, and so do those below it
+            logs.append((source, "\n" * before.count("\n") + log + end))
             before += "\n" * log.count("\n")
         _read_lines(read, (before + rest).splitlines())
-        if not read.found:
-            raise source.error(
-                f"{source.name} has nothing that nvidia-smi prints of GPUs",
-                expected=f"the output of: {_LGI}; {ASK}",
-            )
+        if not _TELLS.search(source.text):
+            what = f"{source.name} has nothing that nvidia-smi prints of GPUs"
+            raise source.error(what, expected=f"the output of: {_LGI}; {ASK}")
     for each in logs:  # last, since its GPUs may be known by number from the rest
         _read_log(read, *each)
     _refuse_contradictions(read)
@@ -194,21 +188,21 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
 # --- XML ------------------------------------------------------------------------------------------
 
 
-def _read_log(read: _Reader, source: Source, before: int, text: str) -> None:
-    read.source, read.line = source, before + 1
+def _read_log(read: _Reader, source: Source, text: str) -> None:
     lines: dict[ElementTree.Element, int] = {}
     parser: Any = ElementTree.XMLPullParser(["start"])
     try:
-        for number, each in enumerate(text.splitlines(keepends=True), before + 1):
+        for number, each in enumerate(text.splitlines(keepends=True), 1):
             parser.feed(each)
             lines |= {element: number for _, element in parser.read_events()}
         parser.close()
     except ElementTree.ParseError as fault:
         raise FileError(
-            source.name, f"its XML cannot be read: {fault.msg}", line=before + fault.position[0],
+            source.name, f"its XML cannot be read: {fault.msg}", line=fault.position[0],
             expected=f"all that {ASK} printed",
         ) from None  # fmt: skip
     root = next(iter(lines))
+    read.source, read.line = source, lines[root]
     driver = root.findtext("driver_version", "N/A").strip()
     if driver.lower() not in _NOTHING:
         read.driver = read.once(read.driver, driver, "driver")
@@ -226,9 +220,8 @@ def _read_log(read: _Reader, source: Source, before: int, text: str) -> None:
     for position, gpu in enumerate(cards):
         read.line = lines[gpu]
         # they stand in the order of their numbers, those that are lost left out
-        index = known.get(
-            gpu.findtext("uuid", "").strip(), position if attached == str(len(cards)) else None
-        )
+        own = position if attached == str(len(cards)) else None
+        index = known.get(gpu.findtext("uuid", "").strip(), own)
         if index is None:
             raise read.fault(
                 f"which number this GPU has is not known: of {attached} GPUs {len(cards)} are told",
@@ -250,9 +243,7 @@ def _devices(
 ) -> Iterator[tuple[int, _Device]]:
     for device in gpu.iterfind("mig_devices/mig_device"):
         read.line = lines[device]
-        number, instance = (
-            device.findtext(tag, "").strip() for tag in ("index", "gpu_instance_id")
-        )
+        number, instance = (device.findtext(t, "").strip() for t in ("index", "gpu_instance_id"))
         if not (is_whole(number) and is_whole(instance)):
             raise read.fault("a MIG device has no numbers", "its index and gpu_instance_id")
         size = device.findtext("device_attributes/shared/multiprocessor_count", "").strip()
@@ -274,7 +265,7 @@ def _read_lines(read: _Reader, lines: list[str]) -> None:
         if in_overview or bare.startswith(("<?xml", "<!DOCTYPE")) or _CLOCK.fullmatch(bare):
             continue
         if match := _CARD.fullmatch(bare):
-            last, read.found = int(match[1]), True
+            last = int(match[1])
             read.tell(last, "uuid", match[3].strip())
             read.tell(last, "product", match[2].strip())
         elif match := _DEVICE.fullmatch(bare):
@@ -282,7 +273,7 @@ def _read_lines(read: _Reader, lines: list[str]) -> None:
                 raise read.fault("a MIG device stands before its GPU", "nvidia-smi -L")
             read.card(last).listed[int(match[2])] = _Listed(match[1], match[3], read.where)
         elif match := _HANDLE.fullmatch(bare):
-            said, read.found = Statement(match[3].strip().rstrip("."), read.where), True
+            said = Statement(match[3].strip().rstrip("."), read.where)
             if match[1] is None:
                 read.lost.setdefault(match[2].lower(), said)
             else:
@@ -294,22 +285,20 @@ def _read_lines(read: _Reader, lines: list[str]) -> None:
             _read_listing(read, line)
     told = [line for line in lines if line.strip()]
     if told and told[-1].startswith("|") and any(line.startswith("+-") for line in told):
-        # what is missing would be taken for free
-        raise read.fault(
-            "the table ends before its frame; was the file cut off?", "all that nvidia-smi printed"
-        )
+        what = "the table ends before its frame; was the file cut off?"
+        raise read.fault(what, "all that nvidia-smi printed")  # what is missing would seem free
 
 
 def _read_listing(read: _Reader, line: str) -> None:
     """Read a line of a listing of instances, or one that says that there are none."""
     for said in (_NO_MIG, _NO_INSTANCES):
         if said in line:
-            read.found, read.listing = True, read.listing or read.where
+            read.listing = read.listing or read.where
             read.none.setdefault(said, read.where)
             return
     words = line.replace("|", " ").split()
     if "instances:" in words:
-        read.found, read.listing = True, read.listing or read.where
+        read.listing = read.listing or read.where
     if "MIG" not in words or not is_whole(words[0]):
         if not (_FRAME.fullmatch(line) or {word.lower() for word in words} <= _WORDS):
             raise read.fault(f"{line.strip()[:60]!r} is not understood", _LGI)
@@ -319,14 +308,12 @@ def _read_listing(read: _Reader, line: str) -> None:
         raise read.fault(
             f"{' '.join(words)[:60]!r} is no GPU instance with its placement Start:Size", _LGI
         )
-    read.found, read.listing = True, read.listing or read.where
+    read.listing = read.listing or read.where
     card, number = read.card(int(words[0])), int(words[4])
     for other in card.instances:
         if other.gpu_instance == number:
-            raise read.fault(
-                f"GPU {words[0]} has GPU instance {number} here and in {other.where}",
-                "one listing of a node at one time",
-            )
+            what = f"GPU {words[0]} has GPU instance {number} here and in {other.where}"
+            raise read.fault(what, "one listing of a node at one time")
     places = int(place[1]), int(place[2])
     card.instances.append(InstanceFacts(words[2], read.where, *places, number))
 
@@ -337,42 +324,33 @@ def _read_listing(read: _Reader, line: str) -> None:
 def _number_lost(read: _Reader) -> None:
     """Give the GPUs that the driver has lost the numbers that are left out."""
     left = sorted({*range(max(read.cards, default=-1))} - read.cards.keys())
-    if len(left) == len(read.lost):
-        for index, said in zip(left, read.lost.values(), strict=True):
-            read.cards[index] = _Card(said.where, unfit=said)
-        return
+    if len(left) != len(read.lost):
+        left = []
     for address, said in read.lost.items():
-        read.warnings[
-            f"the GPU at {address} is not shown, as its number is not told: {said.value} "
-            f"({said.where})"
-        ] = None
+        if left:
+            read.cards[left.pop(0)] = _Card(said.where, unfit=said)
+        else:
+            hidden = f"the GPU at {address} is not shown, as its number is not told"
+            read.warnings[f"{hidden}: {said.value} ({said.where})"] = None
 
 
 def _refuse_contradictions(read: _Reader) -> None:
     """Refuse listings that say there are none, or fewer, where another line lists one."""
     there, on = [], []
     for index, card in sorted(read.cards.items()):
-        told = [(each.profile, each.where) for each in card.instances]
-        told += [(each.name, each.where) for each in card.listed.values()]
-        there += [Statement(f"GPU {index} has a {name}", where) for name, where in told]
-        there += [
-            Statement(f"GPU {index} has GPU instance {each.gpu_instance}", each.where)
-            for each in (card.devices or {}).values()
-        ]
+        told = [(f"a {each.profile}", each.where) for each in card.instances]
+        told += [(f"a {each.name}", each.where) for each in card.listed.values()]
+        parts = card.devices or {}
+        told += [(f"GPU instance {each.gpu_instance}", each.where) for each in parts.values()]
+        there += [Statement(f"GPU {index} has {what}", where) for what, where in told]
         mig, listed = card.said.get("mig"), next(iter(card.listed.values()), None)
         if mig is not None and mig.value == "off" and listed is not None:
-            raise fault_at(
-                listed.where,
-                f"GPU {index} has a MIG device here, and MIG is off in {mig.where}",
-                "listings of one time; observe the node again",
-            )
-        if card.listed and card.devices is not None and card.listed.keys() != card.devices.keys():
-            raise fault_at(
-                next(iter(card.listed.values())).where,
-                f"GPU {index} has {count(len(card.listed), 'MIG device')} here, and "
-                f"{len(card.devices)} by {ASK}",
-                "both of one time, asked by root on the node",
-            )
+            has = f"a MIG device here, and MIG is off in {mig.where}"
+            raise fault_at(listed.where, f"GPU {index} has {has}", _ONE_TIME)
+        if listed is not None and card.devices is not None and card.listed.keys() != parts.keys():
+            has = f"{count(len(card.listed), 'MIG device')} here, and {len(parts)} by {ASK}"
+            asked = "both of one time, asked by root on the node"
+            raise fault_at(listed.where, f"GPU {index} has {has}", asked)
         if mig is not None and mig.value == "on":
             on.append(Statement(f"MIG is on on GPU {index}", mig.where))
     for said, where in read.none.items():
@@ -407,8 +385,7 @@ def _beyond_listing(read: _Reader) -> Iterator[Statement]:
 
 def _facts(read: _Reader, index: int) -> GpuFacts:
     card = read.cards[index]
-    mig, unfit = card.said.get("mig"), card.unfit
-    instances = None
+    mig, unfit, instances = card.said.get("mig"), card.unfit, None
     if card.instances or (read.listing and (mig is None or mig.value == "on")):
         instances = tuple(_instance(card, each) for each in card.instances)
     found = [*(each.where for each in card.instances), *(d.where for d in card.listed.values())]
@@ -440,11 +417,8 @@ def _instance(card: _Card, each: InstanceFacts) -> InstanceFacts:
     if listed is None:
         return replace(each, multiprocessors=device.multiprocessors)
     if _PART.sub("", listed.name) != each.profile:
-        raise fault_at(
-            listed.where,
-            f"device {at} is a {listed.name} here, and of a {each.profile} in {each.where}",
-            "listings of one time; observe the node again",
-        )
+        says = f"device {at} is a {listed.name} here, and of a {each.profile} in {each.where}"
+        raise fault_at(listed.where, says, _ONE_TIME)
     if listed.name != each.profile:
         return replace(each, state=State.SPLIT)
     return replace(each, uuid=listed.uuid)

@@ -71,19 +71,17 @@ def _find_work(card: FleetGpu, instance: Instance, doing: str, works: Iterable[W
         and names.get(work.point.profile, work.point.profile) == instance.profile
     ]
     where = f"{card.name} {instance.place}"
-    if not fits:
-        known = sorted({work.service for work in every})
-        if service in known:
-            raise InvalidOption(f"{doing!r}: no point of {service!r} is of {where}")
+    known = sorted({work.service for work in every})
+    if service not in known:
         raise InvalidOption(
             f"{doing!r}: no service {service!r} is known{nearest(service, known)}; "
             "give the plan or deployment that has it with --plan"
         )
+    if not fits:
+        raise InvalidOption(f"{doing!r}: no point of {service!r} is of {where}")
     short = {f"{work.point.processes}x{work.point.batch}": work for work in fits}
     labels = {point_label(work): work for work in fits} | short
     if point not in labels and (point or len(fits) > 1):
-        raise InvalidOption(
-            f"{doing!r}: expected a point of {where}: "
-            f"{', '.join(f'{service}@{each}' for each in short)}"
-        )
+        points = ", ".join(f"{service}@{each}" for each in short)
+        raise InvalidOption(f"{doing!r}: expected a point of {where}: {points}")
     return labels[point] if point else fits[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -78,23 +78,20 @@ def assign_pods(
     types = {card.gpu.key for card in cards}
     doing = {pod.name: _doing(context, pod, types) for pod in pods}
     dealt = _Assignment(context, node, cards, _resources(told))
-    exactly: dict[tuple[int, str, int | None], list[PodFacts]] = {}
-    by_profile: dict[str, list[PodFacts]] = {}
+    exactly: defaultdict[tuple[int, str, int | None], list[PodFacts]] = defaultdict(list)
+    by_profile: defaultdict[str, list[PodFacts]] = defaultdict(list)
     for pod in pods:
         for place in pod.places:
-            exactly.setdefault(place, []).append(pod)
+            exactly[place].append(pod)
         for profile in (Counter(pod.profiles) - Counter(p for _, p, _ in pod.places)).elements():
-            by_profile.setdefault(profile, []).append(pod)
+            by_profile[profile].append(pod)
     for (index, profile, start), users in exactly.items():
         if index in dealt.fixed:  # all on it is foreign in any case
             continue
-        does = doing[users[0].name]
+        does, names = doing[users[0].name], ", ".join(pod.name for pod in users)
         if len(users) > 1:
-            names = ", ".join(pod.name for pod in users)
-            context.warnings.append(
-                f"{node}/{index}: {names} share it in parts that are not known; it counts as "
-                "foreign"
-            )
+            said = f"{names} share it in parts that are not known; it counts as foreign"
+            context.warnings.append(f"{node}/{index}: {said}")
             does = Instance("", owner=f"pods {names}")
         dealt.give(index, profile, start, does, users[0])
     for profile, users in sorted(by_profile.items()):
@@ -120,20 +117,16 @@ class _Assignment:
     """The instances of a node, as they are given to pods one by one."""
 
     def __init__(
-        self,
-        context: MergeContext,
-        node: str,
-        cards: Sequence[FleetGpu],
+        self, context: MergeContext, node: str, cards: Sequence[FleetGpu],
         resources: Collection[str],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.context, self.node, self.cards, self.resources = context, node, cards, resources
         self.held = {card.index: list(card.instances) for card in cards}
         self.fixed = {card.index for card in cards if card.mode is Mode.FIXED}
         self.free = {
-            (card.index, at)
-            for card in cards
-            if card.index not in self.fixed
-            for at, each in enumerate(card.instances)
+            (index, at)
+            for index in self.held.keys() - self.fixed
+            for at, each in enumerate(self.held[index])
             if each.is_whole
         }
 
@@ -150,21 +143,14 @@ class _Assignment:
     ) -> None:
         if profile == WHOLE:
             self.take_whole(index)
-        held = self.held.get(index, [])
-        place = next(
-            (at for at, each in enumerate(held) if (each.profile, each.start) == (profile, start)),
-            None,
-        )
-        if place is None or (index, place) not in self.free:
-            name = profile if start is None else f"{profile}@{start}"
-            raise fault_at(
-                pod.where,
-                f"pod {pod.name} holds {name} of {self.node}/{index}, which is not there or "
-                "foreign",
-                "sources of one time; observe again",
-            )
-        self.free.discard((index, place))
-        held[place] = _with(held[place], does)
+        held, name = self.held.get(index, []), Instance(profile, start).place
+        places = [at for at, each in enumerate(held) if each.place == name]
+        if not places or (index, places[0]) not in self.free:
+            holds = f"pod {pod.name} holds {name} of {self.node}/{index}"
+            again = "sources of one time; observe again"
+            raise fault_at(pod.where, f"{holds}, which is not there or foreign", again)
+        self.free.discard((index, places[0]))
+        held[places[0]] = _with(held[places[0]], does)
 
     def deal(self, profile: str, doing: Sequence[Instance], where: str) -> None:
         """Give instances of a profile to pods: any to any, so that what they do is guessed."""
@@ -194,13 +180,10 @@ class _Assignment:
             self.held[index][at] = replace(_with(self.held[index][at], given), is_guessed=is_guess)
             self.free.discard((index, at))
         # A whole GPU that no pod holds is empty, unless a foreign pod may hold it.
-        may_be_foreign = (
-            profile == WHOLE and is_guess and not all(each.is_managed for each in doing)
-        )
+        if profile == WHOLE and is_guess and not all(each.is_managed for each in doing):
+            return
         for index, held in self.held.items():
-            self.held[index] = [
-                i for i in held if i.profile != WHOLE or i.work or i.owner or may_be_foreign
-            ]
+            self.held[index] = [i for i in held if i.profile != WHOLE or i.work or i.owner]
 
     def cards_held(self) -> list[FleetGpu]:
         """Return the GPUs; what no pod holds does nothing."""
@@ -269,17 +252,18 @@ def compare_allocatable(
                     "since the one was read, restart the device plug-in of the node, which has "
                     "not looked since",
                 )
+            said = ""
             if count > here or (most and not here):
                 are_all = facts.labels.get("nvidia.com/gpu.count") == str(len(cards))
                 unless = "" if are_all else " (unless it has GPUs that no source tells of)"
-                context.warnings.append(
-                    f"{node}: {most - here} x {what} that are counted are stale{unless}: its GPUs "
-                    "do not hold them; restart its device plug-in, or pods may be sent to what is "
-                    "not there"
+                said = (
+                    f"{most - here} x {what} that are counted are stale{unless}: its GPUs do not "
+                    "hold them; restart its device plug-in, or pods may be sent to what is not "
+                    "there"
                 )
             elif most > count:
-                context.warnings.append(
-                    f"{node}: {most - count} of its {most} x {what} cannot be given away: out of "
-                    "order, or not registered since they were made; the log of its device plug-in "
-                    "says which"
+                said = (
+                    f"{most - count} of its {most} x {what} cannot be given away: out of order, or "
+                    "not registered since they were made; the log of its device plug-in says which"
                 )
+            context.warnings += [f"{node}: {said}"] * bool(said)

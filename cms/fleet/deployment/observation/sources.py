@@ -21,6 +21,7 @@ from ..model import Deployment, FleetGpu
 from .age import format_moment
 from .devices import find_gpu
 from .facts import NodeFacts, Statement
+from .kubernetes import ASK, read_kubernetes
 from .merge import ObservationResult, merge
 from .mig_parted import Entry, current_config, is_mig_parted, read_cuts
 from .nvidia_smi import is_nvidia_smi, read_nvidia_smi
@@ -58,16 +59,11 @@ class SourceFile(NamedTuple):
 
 
 def observe(
-    given: Iterable[SourceFile],
-    *,
-    node: str | None = None,
-    known: Deployment | None = None,
-    devices: Mapping[str, Gpu] | None = None,
-    device: Gpu | None = None,
-    service_label: str | None = None,
-    places: Deployment | None = None,
+    given: Iterable[SourceFile], *, node: str | None = None, known: Deployment | None = None,
+    devices: Mapping[str, Gpu] | None = None, device: Gpu | None = None,
+    service_label: str | None = None, places: Deployment | None = None,
     now: datetime | None = None,
-) -> ObservationResult:
+) -> ObservationResult:  # fmt: skip
     """Read what is there now from files of any known kind.
 
     Texts of ``nvidia-smi`` of one node are read together, and so are those of a cluster. A
@@ -87,16 +83,14 @@ def observe(
         elif source.text.lstrip()[:1] in ("{", "[") or _MANIFEST.search(source.text):
             documents = read_yaml_or_json(source, holds=_KINDS)
             if each.node is not None:
-                raise FileError(
-                    source.name, f"it is not of node {each.node!r} alone",
-                    expected="the file without a node before it",
-                )  # fmt: skip
+                what = f"it is not of node {each.node!r} alone"
+                raise FileError(source.name, what, expected="the file without a node before it")
             if _is_kubernetes(documents):
                 cluster.append((source, documents, at))
-            else:
-                if len(documents) > 1:
-                    raise documents[1].error("a second document begins here", expected="one alone")
-                return ObservationResult(_deployment(source, documents[0], len(given)), ())
+                continue
+            if len(documents) > 1:
+                raise documents[1].error("a second document begins here", expected="one alone")
+            return ObservationResult(_deployment(source, documents[0], len(given)), ())
         elif is_nvidia_smi(source):
             texts.setdefault(name, []).append((source, at))
         else:
@@ -133,18 +127,14 @@ def _is_kubernetes(documents: Sequence[Parsed]) -> bool:
     """Whether documents are what ``kubectl get -o json`` (or ``yaml``) prints of a cluster."""
     objects = [each.value for each in documents if isinstance(each.value, dict)]
     kinds = [str(each.get("kind")) for each in objects if isinstance(each.get("apiVersion"), str)]
-    return len(kinds) == len(documents) and any(
-        kind.removesuffix("List") in _KUBERNETES for kind in kinds
-    )
+    known = {kind.removesuffix("List") for kind in kinds} & {*_KUBERNETES}
+    return len(kinds) == len(documents) and bool(known)
 
 
 def _cluster_facts(
     cluster: Sequence[tuple[Source, Sequence[Parsed], str]], service_label: str | None
 ) -> list[NodeFacts]:
     """Return what a cluster says of its nodes; its files are read as one."""
-    from .cluster import ASK  # which loads pydantic
-    from .kubernetes import read_kubernetes
-
     documents = [each for _, own, _ in cluster for each in own]
     name = ", ".join(source.name for source, _, _ in cluster)
     found = read_kubernetes(documents, name, service_label)
