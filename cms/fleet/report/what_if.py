@@ -10,7 +10,7 @@ from ...values.words import brief, count, decimal, fraction, money, percent, pri
 from ..serving import Plan
 from ..what_if import Alternative, Explanation, Relaxation, Rightsizing
 from ..what_if.least import Outcome
-from ..what_if.relaxations import What
+from ..what_if.rightsizing import What
 from .page import Page, Part, Section, Words
 from .plans import find_cost_unit, format_use
 from .proofs import list_verdict
