@@ -8,28 +8,25 @@ state too dear does so up to a later one: both ends are moved that far, exactly.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
-from math import floor, gcd
+from math import gcd
 from typing import NamedTuple
 
 from ...certificate.certificate import Certificate, next_below, round_up
 from ...errors import InvalidCertificate
 from ...infeasibility.search import Asking
-from ...problem.parts import Configuration
 from ...problem.problem import Problem
 from ...problem.row import Row
-from ...schedule.schedule import MachineGroup, Schedule, machine_cost
+from ...schedule.schedule import Schedule
 from ...solving.ledger import Ledger
 from ...solving.solution import Solution, StopReason
 from ..serving.latency_rule import Breakpoint
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import Service
-from .one_job import Given, plain_job
 from .posing import Posing
 
 #: The parts that the time left is divided into for a question; what fails in it is tried once more.
@@ -175,11 +172,8 @@ class Base:
         except InvalidCertificate:
             return False
         assert found is not None  # nothing stops it
-        return found.infeasible or self.exceeds(found.value)
-
-    def exceeds(self, bound: Fraction) -> bool:
-        """Whether all that costs at least so much costs more than is wanted."""
-        return round_up(max(bound, Fraction(0)), self.posing.problem.cost_step) > self.target
+        least = round_up(max(found.value, Fraction(0)), self.posing.problem.cost_step)
+        return found.infeasible or least > self.target
 
     def is_reached(self, answer: Solution) -> bool:
         """Whether a solution costs as little as is wanted."""
@@ -275,9 +269,8 @@ class Climb:
                 return False
             answer = self.asking.answer(problem, part=part, start=start)
             if self.base.is_reached(answer):
-                schedule = self._filled(answer.schedule)
-                self.solution = replace(answer, schedule=schedule, cost=schedule.cost(problem))
-                self._descend(state, schedule)
+                self.solution = answer
+                self._descend(state, answer.schedule)
                 return True
             if self.base.is_too_dear(problem, answer.certificate):
                 self.low, self.proof = state, answer.certificate
@@ -288,38 +281,6 @@ class Climb:
                 return False
             start = answer.schedule
         return False
-
-    def _filled(self, schedule: Schedule) -> Schedule:
-        """Add machines for the service alone while the cost stays what is wanted.
-
-        Where much is relaxed a schedule may cost less than is wanted: what it lacks to that serves
-        where less is relaxed.
-        """
-        problem = self.base.posing.problem
-        supply = problem.rows.row(problem.job_index(self.name)).supply
-        index = problem.block_index
-
-        def worth(shape: Configuration) -> Fraction:
-            gives = sum(supply[index[block]] * n for block, n in shape.blocks.items())
-            return Fraction(gives) / machine_cost(problem, shape)
-
-        shapes = [each for each in problem.listed_configurations if machine_cost(problem, each)]
-        left, added = self.base.target - schedule.cost(problem), list[MachineGroup]()
-        there = Counter[str]()
-        for shape, count in schedule.machines.items():
-            there[problem.machine_type(shape.machine).name] += count
-        for shape in sorted(shapes, key=worth, reverse=True):
-            room = left / machine_cost(problem, shape)
-            most = problem.room_for(shape.machine, there)
-            count = floor(room) if most is None else min(floor(room), most)
-            given = {
-                (block, self.name): n for block, n in shape.blocks.items() if supply[index[block]]
-            }
-            if count > 0 and given:
-                added.append(MachineGroup(shape, given, count))
-                there[problem.machine_type(shape.machine).name] += count
-                left -= count * machine_cost(problem, shape)
-        return Schedule([*schedule.groups, *added]) if added else schedule
 
     def _descend(self, state: Fraction, schedule: Schedule) -> None:
         """Find the first state in which a schedule serves."""
@@ -336,19 +297,11 @@ class Climb:
 
     def _climb(self, certificate: Certificate) -> None:
         """Find the last state that a certificate proves to be too little."""
-        ladder = self.ladder
-        one = plain_job(self._problem(self.low), certificate, self.name)
-
-        def is_priced(state: Fraction) -> bool:  # as it would be if all other jobs paid the same
-            bound = one._replace(row=ladder.row(state)).bound_if(Given())
-            return bound is None or self.base.exceeds(bound)
 
         def is_proved(state: Fraction) -> bool:
             return self.base.is_too_dear(self._problem(state), certificate)
 
-        last, _ = find_last(ladder, self.low, self.high, is_priced)
-        if last != self.low and not is_proved(last):
-            last, _ = find_last(ladder, self.low, last, is_proved)
+        last, _ = find_last(self.ladder, self.low, self.high, is_proved)
         if last != self.low:
             self.low, self.proof = last, certificate
 
