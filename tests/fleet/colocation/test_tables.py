@@ -311,10 +311,6 @@ def fields_in(schema: Any) -> Iterator[str]:
             yield from fields_in(part)
 
 
-def read(document: Document) -> Any:
-    return checker.parse_document(json.dumps(document))
-
-
 #: A single number or word each: plan, prices, counts, value, bound; then of the problem.
 CORRUPTIONS: list[tuple[str, Any]] = [
     ("plan.2.count", 501), ("plan.0.count", 41), ("plan.0.share", 31),
@@ -343,4 +339,5 @@ def verdicts(problem: Document, solution: Document) -> tuple[bool, bool]:
         ours = not list(colocation_faults(posed, colocation_solution_from_json(solution, posed)))
     except FileError:
         ours = False
-    return ours, not checker.check_colocation(read(problem), read(solution))
+    texts = map(json.dumps, (problem, solution))
+    return ours, not checker.check_colocation(*map(checker.parse_document, texts))
