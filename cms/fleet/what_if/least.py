@@ -27,6 +27,7 @@ from ...solving.solution import Solution, StopReason
 from ..serving.latency_rule import Breakpoint
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import Service
+from .explaining import Given, plain_job
 from .posing import Posing
 
 #: The parts that the time left is divided into for a question; what fails in it is tried once more.
@@ -172,8 +173,11 @@ class Base:
         except InvalidCertificate:
             return False
         assert found is not None  # nothing stops it
-        least = round_up(max(found.value, Fraction(0)), self.posing.problem.cost_step)
-        return found.infeasible or least > self.target
+        return found.infeasible or self.exceeds(found.value)
+
+    def exceeds(self, bound: Fraction) -> bool:
+        """Whether all that costs at least so much costs more than is wanted."""
+        return round_up(max(bound, Fraction(0)), self.posing.problem.cost_step) > self.target
 
     def is_reached(self, answer: Solution) -> bool:
         """Whether a solution costs as little as is wanted."""
@@ -296,12 +300,22 @@ class Climb:
         _, self.high = find_last(self.ladder, self.low, state, lambda s: not serves(s, blocks))
 
     def _climb(self, certificate: Certificate) -> None:
-        """Find the last state that a certificate proves to be too little."""
+        """Find the last state that a certificate proves to be too little.
+
+        One service is priced again at each state, not all of them: of 200 that is what takes time.
+        """
+        ladder, one = self.ladder, plain_job(self._problem(self.low), certificate, self.name)
+
+        def is_priced(state: Fraction) -> bool:  # as it would be if all other jobs paid the same
+            bound = one._replace(row=ladder.row(state)).bound_if(Given())
+            return bound is None or self.base.exceeds(bound)
 
         def is_proved(state: Fraction) -> bool:
             return self.base.is_too_dear(self._problem(state), certificate)
 
-        last, _ = find_last(self.ladder, self.low, self.high, is_proved)
+        last, _ = find_last(ladder, self.low, self.high, is_priced)
+        if last != self.low and not is_proved(last):
+            last, _ = find_last(ladder, self.low, last, is_proved)
         if last != self.low:
             self.low, self.proof = last, certificate
 
