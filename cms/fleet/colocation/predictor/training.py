@@ -284,4 +284,4 @@ def rank_correlation(one: Floats, other: Floats) -> float:
     for values in (one, other):  # equal values share a mean rank
         _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         ranks.append((np.cumsum(counts) - (counts - 1) / 2)[inverse])
-    return float(np.corrcoef(ranks)[0, 1]) if all(map(np.ptp, ranks)) else 0.0
+    return float(np.atleast_2d(np.corrcoef(ranks))[0, 1]) if all(map(np.ptp, ranks)) else 0.0
