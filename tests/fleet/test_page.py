@@ -27,7 +27,7 @@ from cms import (
     SizeBoundedConfigurations,
     explain_infeasibility,
 )
-from cms.fleet import get_gpu, list_gpus
+from cms.fleet import explain, get_gpu, list_gpus, rightsize
 from cms.fleet.colocation import ColocationProblem, OfflineClass, OnlineClass, colocate
 from cms.fleet.deployment import Deployment, difference
 from cms.fleet.report.bars import draw_plan
@@ -43,6 +43,7 @@ from cms.fleet.report.simulations import shared_day_page, simulation_page
 from cms.fleet.report.tables import Cell, Grid, table
 from cms.fleet.report.transitions import transition_page
 from cms.fleet.report.web import fragment, html
+from cms.fleet.report.what_if import explained_page, rightsized_page
 from cms.fleet.serving import Plan, Service, build_problem
 from cms.fleet.serving.rate_curve import RatePoint, rate_curve, whole_gpus
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
@@ -91,11 +92,11 @@ class Read(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def served(*rates: int | Fraction, costs: Any = None, limits: Any = None) -> Plan:
+def served(*rates: int | Fraction, **terms: Any) -> Plan:
     """Services on a model that was measured on a third of a GPU, and on a whole one."""
     services = [Service(f"s{n}", "bert", rate, 400) for n, rate in enumerate(rates)]
     points = [point("bert", "3g.40gb", 400), point("bert", "7g.80gb", 800)]
-    serving = build_problem(services, points, rule="plain", costs=costs, limits=limits)
+    serving = build_problem(services, points, rule="plain", **terms)
     return Plan(serving, solve(serving.problem))
 
 
@@ -309,6 +310,22 @@ def test_the_head_of_a_plan_says_all_and_its_bars_are_drawn_whole() -> None:
     assert "... and 360 more layouts on" in text
     assert "... and 360 more services (all with --json)" in text
     assert len([e for e in Read(html(page)).with_tag("div") if e.get("class") == "bar"]) == 400
+
+
+@pytest.mark.parametrize("price", ["1", "1.5"])
+def test_costs_have_one_unit_in_a_figure_their_currency_where_there_is_one(price: str) -> None:
+    plan = served(100, 300, 350, costs={"a100-80gb": price}, currency="EUR")
+    read = Read(html(plan_page(plan, "x", curve=rate_curve(plan, [1, 2]))))
+    assert read.text["button"].count("EUR/h") == 2  # the curve's table, and that of both bounds
+    assert "EUR/h" in read.text["text"]  # beside the axis
+    captions = {*read.text["button"], *read.text["text"], *read.text["caption"]}
+    assert not [each for each in captions if re.search("GPU|[Cc]ost", each)]
+    (alt,) = (e["aria-label"] for e in read.with_tag("div") if e.get("class") == "sheet")
+    assert alt.startswith("EUR/h by the multiple of all rates: 1 times: ")
+    explained = printed(explained_page(explain(plan, "s1"), plan, "x"))
+    assert re.search("its bound [0-9.]+ EUR/h plus", " ".join(explained.split()))
+    saved = printed(rightsized_page(rightsize(plan, time_limit=None), plan, "x"))
+    assert re.match(r"x: what would save that much, [0-9.]+ EUR/h -> [0-9.]+ EUR/h\n", saved)
 
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=4))

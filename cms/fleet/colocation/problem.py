@@ -370,18 +370,13 @@ class ColocationProblem(Immutable):
 
 def _misfits(online: Sequence[OnlineClass], offline: Sequence[OfflineClass]) -> NDArray[np.bool_]:
     """Return which pairs memory forbids; few sizes are different, so few pairs are compared."""
-    found = np.zeros((len(online), len(offline)), dtype=np.bool_)
-    if not any(each.memory_mib for each in offline):
-        return found
     needs = {each.memory_mib: each for each in offline}
-    columns = [list(needs).index(each.memory_mib) for each in offline]
-    known: dict[object, list[bool]] = {}
-    for place, gpu in enumerate(online):
-        key = gpu.memory_mib, gpu.memory_total_mib
-        if key not in known:
-            known[key] = [misfit(gpu, each) for each in needs.values()]
-        found[place] = np.array(known[key], dtype=np.bool_)[columns]
-    return found
+    sizes = {(gpu.memory_mib, gpu.memory_total_mib): gpu for gpu in reversed(online)}
+    rows = {key: [misfit(gpu, each) for each in needs.values()] for key, gpu in sizes.items()}
+    found = [rows[gpu.memory_mib, gpu.memory_total_mib] for gpu in online]
+    places = {size: place for place, size in enumerate(needs)}
+    columns = [places[each.memory_mib] for each in offline]
+    return np.array(found, dtype=np.bool_).reshape(len(online), len(needs))[:, columns]
 
 
 def _table(

@@ -11,9 +11,9 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType, MappingProxyType, TracebackType
+from types import FrameType, TracebackType
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from ...errors import InvalidOption
@@ -24,13 +24,6 @@ Handling: TypeAlias = Literal["graceful", "reset"]
 
 #: Signals that are handled in the program itself; all other events are answered by a reset.
 GRACEFUL: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
-#: The handling of known events, by name; any other is an error.
-HANDLING: Mapping[str, Handling] = MappingProxyType(
-    {
-        **{each.name: "graceful" for each in GRACEFUL},
-        **dict.fromkeys(("SIGKILL", "SIGSEGV", "SIGABRT", "SIGBUS", "error", "silence"), "reset"),
-    }
-)
 
 
 def error_handling(event: str) -> Handling:
@@ -44,7 +37,7 @@ def error_handling(event: str) -> Handling:
     >>> [error_handling(event) for event in ("SIGTERM", "SIGKILL", "CUDA_ERROR_LAUNCH_FAILED")]
     ['graceful', 'reset', 'reset']
     """
-    return HANDLING.get(event, "reset")
+    return "graceful" if event in {each.name for each in GRACEFUL} else "reset"
 
 
 def ended(code: int) -> str | None:

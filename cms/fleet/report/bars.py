@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, groupby
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...values.frozen import FrozenMap
 from ...values.words import count, decimal
 from ..serving.operating_point import mps_share
 from ..serving.plan import placed_instances
@@ -164,8 +165,10 @@ def fold_differences(
         restarted = list(zip(*each.restarted, strict=True)) or [(), ()]
         before = {"kept": each.kept, "deleted": each.deleted, "restarted": restarted[0]}
         after = {"kept": each.kept, "created": each.created, "restarted": restarted[1]}
-        sides = (each.now, before), (each.then, after)
-        bars = tuple(draw_gpu(gpu, places, _marks(marked)) for gpu, marked in sides)
+        bars = tuple(
+            draw_gpu(gpu, places, {_look(one): mark for mark, own in marked.items() for one in own})
+            for gpu, marked in ((each.now, before), (each.then, after))
+        )
         drawn.append((each.then, bars, modes[each.now.is_cut] * each.changes_mode))
     return fold_alike(drawn)
 
@@ -192,16 +195,20 @@ def fold_alike(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[
     return tuple(sorted(folded, key=lambda each: (-len(each.gpus), each.places[0])))
 
 
+def _look(each: Instance) -> tuple[object, ...]:
+    return each.profile, each.start, each.work
+
+
 def draw_gpu(
-    card: FleetGpu, places: Mapping[str, int], mark: Callable[[Instance], str] = lambda each: ""
+    card: FleetGpu, places: Mapping[str, int], marks: Mapping[tuple[object, ...], str] = FrozenMap()
 ) -> Bar:
-    """Draw one GPU: its instances, and the free slices between them."""
+    """Draw one GPU: its instances, with their marks, and the free slices between them."""
     from ..deployment.instance import Mode, StartSource
 
     def box(start: int, width: int, instance: Instance) -> Box:
         state = "" if instance.state == "running" else str(instance.state).replace("_", " ")
         found = Box(start, width, instance.profile, owner=instance.owner or "", state=state,
-                    mark=mark(instance))  # fmt: skip
+                    mark=marks.get(_look(instance), ""))  # fmt: skip
         if instance.work is None or instance.owner is not None:
             return found
         name, how = instance.work.service, format_setting(instance.work.point)
@@ -236,15 +243,6 @@ def _fleet_shares(held: Sequence[Instance]) -> Iterator[tuple[Instance, int, int
         width = share * (number + 1) // among - share * number // among
         yield each, at, width
         at += width
-
-
-def _marks(marked: Mapping[str, Iterable[Instance]]) -> Callable[[Instance], str]:
-    found = {
-        (each.profile, each.start, each.work): mark
-        for mark, instances in marked.items()
-        for each in instances
-    }
-    return lambda each: found.get((each.profile, each.start, each.work), "")
 
 
 def draw_machines(

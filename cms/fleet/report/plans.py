@@ -78,8 +78,10 @@ def plan_sections(
 
 
 def find_cost_unit(plan: Plan, gpus: str = "GPU") -> str:
-    """Return the unit of costs: GPUs, unless some do not cost 1."""
+    """Return the unit of costs: money by the hour, else GPUs, unless some do not cost 1."""
     costs = {machine.cost for machine in plan.serving.problem.machine_types}
+    if plan.serving.currency:
+        return f"{plan.serving.currency}/h"
     return gpus if costs == {1} else "cost"
 
 
@@ -114,7 +116,7 @@ def _facts(plan: Plan) -> Iterator[Fact]:
         gpus[group.gpu] += group.count
     needed = ", ".join(f"{decimal(n)} × {key}" for key, n in gpus.items()) or "no GPU"
     yield Fact("GPUs", decimal(answer.machine_count or 0), needed)
-    priced = bool(currency) or find_cost_unit(plan) == "cost"
+    priced = find_cost_unit(plan) != "GPU"
     least = money(answer.lower_bound, currency, math.floor)
     note = f"every plan needs at least {least} GPUs"
     if priced:
@@ -138,7 +140,7 @@ def _facts(plan: Plan) -> Iterator[Fact]:
         lost = f"{count(len(whole.unknown), 'service')}{first}"
         yield Fact("Saving", "not known", f"not measured on a whole GPU, or too slow: {lost}")
     elif whole.cost:
-        before = decimal(whole.cost, rounding=math.floor)
+        before = money(whole.cost, currency, math.floor)
         note = f"of {count(whole.gpus, 'whole GPU')}, each for one service alone"
         note = f"of the cost of whole GPUs for each service alone, {before}" if priced else note
         saved = 1 - answer.cost / whole.cost

@@ -134,7 +134,8 @@ def problem_page(problem: MachineProblem) -> Page:
         blocks = problem.blocks[:MOST_JOBS]
         needs = [
             [Cell(job.name), Cell(shown(job.demand)),
-             *(Cell(_supply(exact(job.demand_function(block), "a supply"))) for block in blocks)]
+             *(Cell(shown(given) if (given := exact(job.demand_function(block), "a supply"))
+                    else "-") for block in blocks)]
             for job in problem.jobs[:MOST_JOBS]
         ]  # fmt: skip
         more = f", the first of {problem.n_jobs:,}" if problem.n_jobs > len(needs) else ""
@@ -142,10 +143,6 @@ def problem_page(problem: MachineProblem) -> Page:
         columns = [Column("job"), Column("demand", True), *(Column(each, True) for each in blocks)]
         parts.append(Grid("Jobs", columns, needs))
     return Page(type(problem).__name__, lead, (), [Section("all", "", parts, drawn=True)])
-
-
-def _supply(value: Fraction) -> str:
-    return shown(value) if value else "-"
 
 
 def solution_page(solution: Solution) -> Page:

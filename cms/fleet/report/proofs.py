@@ -19,7 +19,7 @@ from ...solving.solution import Solution
 from ...solving.words import circumstances, verdict
 from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
-from ...values.words import at_least, count, decimal, fraction, printable, short
+from ...values.words import count, decimal, fraction, money, printable, short
 from ..serving import Plan
 from ..serving.gpus_used import name_caps
 from ..serving.neighbours import NeighbourServing
@@ -116,10 +116,10 @@ def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
     elif solution.lower_bound > 0:
         shared = not isinstance(leaves[0], BlockPrices)
         what = "each use of an instance" if shared else "every instance"
+        least = money(solution.lower_bound, plan.serving.currency, math.floor)
         parts.append(
             f"The proof prices {what}, so that no GPU holds more than it costs. At these prices "
-            f"the services together pay at least {at_least(solution.lower_bound)}, rounded up to "
-            "what GPUs can cost."
+            f"the services together pay at least {least}, rounded up to what GPUs can cost."
         )
         if len(leaves) > 1:
             cases = count(len(leaves), "case")

@@ -62,21 +62,16 @@ def _template() -> Template:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {
-        "said": _said, "key": _key, "svg": _svg, "kind": lambda part: type(part).__name__,
+        "said": lambda text: escape(_FORBIDDEN_IN_XML.sub("?", printable(text))),
+        "key": _key, "svg": _svg, "kind": lambda part: type(part).__name__,
     }  # fmt: skip
     return environment.from_string(_file("page.html"))
 
 
-def _said(text: str) -> Markup:
-    """Escape a text; characters that would steer a reader's screen are written out."""
-    return escape(_FORBIDDEN_IN_XML.sub("?", printable(text)))
-
-
 def _key(section: Section) -> str:
     drawn = [part for part in section.parts if isinstance(part, Bars)]
-    if not drawn:
-        return ""
-    return legend(drawn, "finely hatched: free", "hatched: idle", "crossed: foreign")
+    meant = "finely hatched: free", "hatched: idle", "crossed: foreign"
+    return legend(drawn, *meant) if drawn else ""
 
 
 def _svg(picture: Picture) -> Markup:

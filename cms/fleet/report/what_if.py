@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from ...values.words import brief, count, decimal, fraction, percent, printable
+from ...values.words import brief, count, decimal, fraction, money, percent, printable
 from ..serving import Plan
 from ..what_if import Alternative, Explanation, Relaxation, Rightsizing
 from ..what_if.least import Outcome
-from ..what_if.relaxations import What
+from ..what_if.rightsizing import What
 from .page import Page, Part, Section, Words
 from .plans import find_cost_unit, format_use
 from .proofs import list_verdict
@@ -35,7 +35,7 @@ def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
             names = ", ".join(map(printable, found.useless))
             said = f"of no use to it (too slow, not allowed or not measured): {names}"
             parts.append(Words(said, "soft"))
-        parts += ["", *_meaning(found, find_cost_unit(plan))]
+        parts += ["", *_meaning(found, find_cost_unit(plan), plan.serving.currency)]
     head = f"{title}: why {service.name} is served so"
     end = list_verdict(plan.answer, "GPU", plan.serving.currency)
     return Page(head, lead, (), [Section("choices", "Choices", parts)], end=end)
@@ -70,8 +70,8 @@ def _choice(choice: Alternative | None, cost: Fraction | None, before: str = "")
     return Cell(words, tone="open" if dearer else "")
 
 
-def _meaning(found: Explanation, unit: str) -> Iterator[str]:
-    bound = decimal(found.bound, rounding=math.floor)
+def _meaning(found: Explanation, unit: str, currency: str) -> Iterator[str]:
+    bound = money(found.bound, currency, math.floor)
     yield (
         f"A plan that serves {printable(found.given.service.name)} so "
         f"{'takes at least that many GPUs' if unit == 'GPU' else 'costs at least that much'}, by "
@@ -82,10 +82,10 @@ def _meaning(found: Explanation, unit: str) -> Iterator[str]:
         cases = count(found.cases, "case")
         yield f"The proof has {cases}; each number is the least of all of them."
     elif found.pays is not None and found.bound > 0:
-        what = "in cost" if unit == "cost" else "GPU" if bound == "1" else "GPUs"
+        what = {"cost": " in cost", "GPU": " GPU" if bound == "1" else " GPUs"}.get(unit, "")
         yield (
             f"At the prices of the proof the service pays {decimal(found.pays)} of the bound, "
-            f"which is {bound} {what}."
+            f"which is {bound}{what}."
         )
     if found.bound <= 0:
         yield "The plan has no proof that says anything: plan with more time for better numbers."
@@ -94,19 +94,15 @@ def _meaning(found: Explanation, unit: str) -> Iterator[str]:
 _DIGITS = 7
 #: Services that are named where no GPU can be saved, or that is not known.
 _NAMED = 20
-_WORDS = {
-    What.RATE: "rate",
-    What.LATENCY_LIMIT: "latency limit",
-    What.LATE_SHARE: "late share",
-    What.ALLOWED_PROFILES: "allowed profiles",
-}
+_WORDS = {what: what.replace("_", " ") for what in What}
 
 
 def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
     """Describe the least relaxation of each rate and limit that would save a GPU."""
-    one, cost = find_cost_unit(plan) == "GPU", decimal(found.cost, rounding=math.ceil)
+    one, currency = find_cost_unit(plan) == "GPU", plan.serving.currency
     saves = "save a GPU" if one and found.cost - found.target == 1 else "save that much"
-    target = decimal(found.target)
+    cost, target = money(found.cost, currency), money(found.target, currency, round)
+    head = f"{title}: what would {saves}, {'' if one or currency else 'cost '}{cost} -> {target}"
     parts: list[Part] = []
     if found.better is not None:
         there = f"with {cost} GPUs" if one else f"at a cost of {cost}"
@@ -114,12 +110,14 @@ def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
         parts.append(Words(said, "open"))
     if found.cost > found.target and not found.proved:
         parts.append(f"It is not proved that {target} does not suffice without any relaxation.")
-    parts += _relaxations(found, one) if found.cost > found.target else []
-    head = f"{title}: what would {saves}, {'' if one else 'cost '}{cost} -> {target}"
+    if one and found.target.denominator == 1:
+        target = count(int(found.target), "GPU")
+    less = f"a plan {'of' if one else 'that costs'} at most {target}"
+    parts += _relaxations(found, less) if found.cost > found.target else []
     return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
 
 
-def _relaxations(found: Rightsizing, one: bool) -> Iterator[Part]:
+def _relaxations(found: Rightsizing, less: str) -> Iterator[Part]:
     if enough := [each for each in found.relaxations if each.plan is not None]:
         heads, rest = "service|relaxed|>now|>enough|>change|", "more relaxation| (all with --json)"
         yield table("Relaxations", heads, map(_relaxation, enough), rest)
@@ -127,7 +125,7 @@ def _relaxations(found: Rightsizing, one: bool) -> Iterator[Part]:
     yield from _named(found, Outcome.OPEN, "not known")
     yield from (f"not looked at: {printable(each)}" for each in found.unasked)
     if enough:
-        yield from ("", *_what_is_meant(found, enough, one))
+        yield from ("", *_what_is_meant(found, enough[0], less))
 
 
 def _relaxation(each: Relaxation) -> list[Cell | str]:
@@ -183,18 +181,13 @@ def _named(found: Rightsizing, outcome: Outcome, words: str) -> Iterator[str]:
             yield f"{name}: {words}: {', '.join(own[:_NAMED])}{more}"
 
 
-def _what_is_meant(found: Rightsizing, enough: list[Relaxation], one: bool) -> Iterator[str]:
-    target = decimal(found.target)
-    if one and found.target.denominator == 1:
-        target = count(int(found.target), "GPU")
-    plan = f"a plan {'of' if one else 'that costs'} at most {target}"
-    if any(each.outcome is Outcome.LEAST for each in enough):
+def _what_is_meant(found: Rightsizing, first: Relaxation, less: str) -> Iterator[str]:
+    if any(each.outcome is Outcome.LEAST for each in found.relaxations):
         yield (
-            f"The least, proved: with that number {plan} was found and checked, and a checked "
+            f"The least, proved: with that number {less} was found and checked, and a checked "
             "certificate proves that anything short of it needs more."
         )
     if found.is_least_of_all and len(found.relaxations) > 1:
-        first = enough[0]
         yield (
             f"No smaller change of any one of these numbers is enough, proved: "
             f"{_change(first)} of the {_WORDS[first.what]} of {printable(first.service)} is least."

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .explaining import Alternative, BlockChoices, Explanation, explain
-from .relaxations import Relaxation, Rightsizing
-from .rightsizing import rightsize
+from .rightsizing import Relaxation, Rightsizing, rightsize
 from .services import changed_services
 
 __all__ = ["changed_services", "explain", "Explanation", "BlockChoices", "Alternative"]

@@ -9,7 +9,7 @@ from typing import Any
 from ...files.documents import number_to_json
 from .explaining import Alternative, BlockChoices, Explanation
 from .least import Outcome
-from .relaxations import Relaxation, Rightsizing, What
+from .rightsizing import Relaxation, Rightsizing, What
 
 
 def explanation_to_json(found: Explanation) -> dict[str, Any]:

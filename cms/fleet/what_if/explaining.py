@@ -1,19 +1,39 @@
-"""Why a plan serves a service by these instances: what every other choice would cost, at least."""
+"""Why a plan serves a service by these instances: what every other choice would cost, at least.
+
+The bound of a leaf is what all jobs pay at its prices. A schedule that gives a job certain blocks
+makes it pay for these, which is at least what its cheapest option costs: the difference is the
+*reduced cost* of the choice, and every schedule with it costs at least the bound and that much more
+(weak duality, theory 6.3). Below branches the least over the leaves holds for all schedules.
+
+Where jobs share blocks, no admitted mix of a leaf is worth more than the price of its block; what
+it lacks is its *slack*, and each block in use adds that of its mix to the bound. So a block that
+serves a job is priced at the least slack of all mixes there that have the job.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
-from ...certificate.certificate import BlockPrices, round_up
-from ...errors import UnsupportedProblem
+from ...certificate.certificate import BlockPrices, Certificate, proved_leaves, round_up
+from ...certificate.conditions import Condition, prices_of_jobs
+from ...certificate.quantity import BlocksOfJob
+from ...errors import InvalidCertificate, UnsupportedProblem
+from ...knapsack.pricing import cheapest_bundle, cheapest_option, common_denominator
 from ...problem.parts import Block
+from ...problem.problem import Problem
+from ...problem.row import Row
 from ...solving.solution import Status
+from ...time_sharing.dearest import NODE_LIMIT, charges_of, price_mix
+from ...time_sharing.prices import MixPrices
+from ...time_sharing.problem import TimeSharedProblem
+from ...values.frozen import FrozenMap
 from ..serving.neighbours import NeighbourServing
 from ..serving.plan import Plan, ServicePlan
 from ..serving.serving_problem import ServingProblem
-from .one_job import Case, Given, OneJob, plain_job, shared_job
 from .services import named_service
 
 
@@ -170,3 +190,160 @@ def _choices(plan: Plan, one: OneJob, block: Block, count: int) -> BlockChoices:
         without=_alternative(plan, one, none) if count else None,
         alone=None if one.alone is None else _alternative(plan, one, own, one.alone[block]),
     )
+
+
+class Given(NamedTuple):
+    """What is said of the blocks that one job gets."""
+
+    at_least: Mapping[Block, int] = FrozenMap()  # each no more than serve the job by themselves
+    without: frozenset[Block] = frozenset()  # none of these types
+
+
+class Case(NamedTuple):
+    """One leaf of a certificate, as one job sees it."""
+
+    rest: Fraction  # what the leaf proves, less what this job pays
+    prices: tuple[Fraction, ...]  # what the job pays for a block of each type
+    # Least and most blocks of a type that the job has, by the branches above.
+    within: Mapping[Block, tuple[int, int | None]] = FrozenMap()
+
+
+class OneJob(NamedTuple):
+    """What a certificate proves of every schedule, by one job's blocks.
+
+    ``alone`` has the cases in which one block of a type serves no other job; None where blocks are
+    not shared at all.
+    """
+
+    blocks: tuple[Block, ...]
+    row: Row
+    bound: Fraction
+    leaves: int
+    cases: tuple[Case, ...]
+    alone: Mapping[Block, tuple[Case, ...]] | None = None
+
+    def needed(self, block: Block) -> int | None:
+        """Return how many blocks of one type the job can use by themselves; None if none."""
+        at = self.blocks.index(block)
+        number = self.row.enough[at]
+        return number if number or (self.row.supply[at] and not self.row.demand) else None
+
+    def bound_if(self, given: Given, cases: Iterable[Case] | None = None) -> Fraction | None:
+        """Return what every schedule that gives it so costs at least; None if there is none."""
+        found: list[Fraction] = []
+        for case in self.cases if cases is None else cases:
+            is_open = all(  # whether the branches leave room for what the job gets
+                (high is None or given.at_least.get(block, 0) <= high)
+                and (low <= 0 or block not in given.without)
+                for block, (low, high) in case.within.items()
+            )
+            if is_open:
+                paid = self._paid(case.prices, given)
+                if paid is None:
+                    return None
+                found.append(case.rest + paid)
+        return min(found, default=None)
+
+    def _paid(self, exact: Sequence[Fraction], given: Given) -> Fraction | None:
+        """What the job pays at least; None if these blocks cannot serve it."""
+        prices, denominator = common_denominator(exact)
+        left, paid = self.row.demand, 0
+        supply = list(self.row.supply)
+        for at, block in enumerate(self.blocks):
+            if block in given.without:
+                supply[at] = 0
+            elif count := given.at_least.get(block, 0):
+                left -= count * supply[at]
+                paid += count * prices[at]
+        found = cheapest_option(prices, supply, left)
+        # A bundle by the job's rule, too, of all types that are left.
+        pairs = zip(self.blocks, self.row.supply, strict=True)
+        able = tuple(0 if block in given.without else f for block, f in pairs)
+        whole = cheapest_bundle(prices, self.row._replace(supply=able)) if self.row.rule else found
+        if found is None or whole is None:
+            return None
+        return Fraction(max(paid + found.value, whole.value), denominator)
+
+
+def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
+    """Compute what is proved about a job that shares no block; leaves without schedules are out."""
+    j, leaves = problem.job_index(name), [*proved_leaves(problem, certificate)]
+    row, cases = problem.rows.row(j), dict[Case, None]()
+    for leaf, path, proved in leaves:
+        if not proved.infeasible:
+            general, special = prices_of_jobs(problem, leaf, path)
+            prices = tuple(special.get(j, general))
+            # at its cheapest, or a little more where the search for that ended early
+            found = cheapest_bundle(common_denominator(prices)[0], row)
+            assert found is not None, "a leaf with a job that nothing serves is infeasible"
+            paid = (p * n for p, n in zip(prices, found.option, strict=True))
+            rest = proved.value - sum(paid, Fraction(0))
+            cases[Case(rest, prices, _within(path, name))] = None
+    return OneJob(problem.blocks, row, certificate.bound(problem), len(leaves), tuple(cases))
+
+
+def _within(path: Iterable[Condition], job: str) -> FrozenMap[Block, tuple[int, int | None]]:
+    found: dict[Block, tuple[int, int | None]] = {}
+    for quantity, sign, value in path:
+        if isinstance(quantity, BlocksOfJob) and quantity.job == job:
+            low, high = found.get(quantity.block, (0, None))
+            if sign > 0:
+                low = max(low, value)
+            else:
+                high = value if high is None else min(high, value)
+            found[quantity.block] = low, high
+    return FrozenMap(found)
+
+
+def shared_job(problem: TimeSharedProblem, certificate: Certificate, name: str) -> OneJob:
+    """Compute what is proved about a job that may share its blocks; undecided slacks count 0."""
+    j, leaves = problem.job_index(name), [*proved_leaves(problem, certificate)]
+    row, demand = problem.unshared().rows.row(j), problem.jobs[j].demand
+    rates = zip(problem.blocks, row.supply, strict=True)
+    usable = {block: Fraction(gives, row.denominator) for block, gives in rates if gives}
+    cases = dict[Case, None]()
+    alone: dict[Block, list[Case]] = {block: [] for block in usable}
+    for leaf, path, proved in leaves:
+        if not isinstance(leaf, MixPrices):
+            raise InvalidCertificate(
+                "a leaf has prices without price functions, which say nothing of single mixes"
+            )
+        if proved.infeasible:
+            continue
+        charges = {block: charges_of(block, path, leaf.multipliers) for block in usable}
+        slacks = {
+            block: _least_slack(problem, leaf, block, charges[block], name) for block in usable
+        }
+        case = Case(proved.value, tuple(slacks.get(b, Fraction(0)) for b in problem.blocks))
+        cases[case] = None
+        for block, slack in slacks.items():
+            # With the job alone the functions are worth most at the greatest rate.
+            worth = charges[block].get(name, Fraction(0))
+            if name in leaf.functions:
+                worth += leaf.functions[name].worth(usable[block], demand)
+            more = leaf.prices.get(block, Fraction(0)) - worth - slack
+            alone[block].append(case._replace(rest=case.rest + more))
+    frozen = {block: tuple(own) for block, own in alone.items()}
+    bound = certificate.bound(problem)
+    return OneJob(problem.blocks, row, bound, len(leaves), tuple(cases), frozen)
+
+
+def _least_slack(
+    problem: TimeSharedProblem,
+    leaf: MixPrices,
+    block: Block,
+    charges: dict[str, Fraction],
+    job: str,
+) -> Fraction:
+    """The price of a block less what the dearest mix with a job is worth.
+
+    Such a mix is found as the dearest of all, once having the job is worth so much more that no
+    other mix can be.
+    """
+    price = leaf.prices.get(block, Fraction(0))
+    more = price + 1 + sum((-worth for worth in charges.values() if worth < 0), Fraction(0))
+    raised = {**charges, job: charges.get(job, Fraction(0)) + more}
+    found = price_mix(problem, block, leaf.functions, raised, above=price, node_limit=NODE_LIMIT)
+    if found.decided and found.dearest is not None:
+        return price + more - found.dearest.worth
+    return Fraction(0)  # what the certificate has shown of any mix

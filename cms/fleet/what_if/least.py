@@ -8,62 +8,48 @@ state too dear does so up to a later one: both ends are moved that far, exactly.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
-from math import floor, gcd
+from functools import cache
+from math import gcd
 from typing import NamedTuple
 
 from ...certificate.certificate import Certificate, next_below, round_up
 from ...errors import InvalidCertificate
 from ...infeasibility.search import Asking
-from ...problem.parts import Configuration
 from ...problem.problem import Problem
 from ...problem.row import Row
-from ...schedule.schedule import MachineGroup, Schedule, machine_cost
+from ...schedule.schedule import Schedule
 from ...solving.ledger import Ledger
 from ...solving.solution import Solution, StopReason
 from ..serving.latency_rule import Breakpoint
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import Service
-from .one_job import Given, plain_job
+from .explaining import Given, plain_job
 from .posing import Posing
 
 #: The parts that the time left is divided into for a question; what fails in it is tried once more.
 PARTS_OF_THE_TIME = (4, 2)
 
 
-#: What a queueing rule may have: the next looser limit at which a point counts for more, if any is.
-NextLimit = Callable[[Service, OperatingPoint], Breakpoint | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Ladder:
+class Ladder(NamedTuple):
     """One number of a service, from what it is to its loosest: beyond it nothing changes.
 
-    What serves in one state serves in all later ones. `at`: the service with this number.
-    `following`: the first state after one that is not its like; beyond the end, anything.
-    `between`: a state beyond the first, not its like, and before the second; None if none is.
-    `first_after`: the number from which on all is as in the first state after one.
+    What serves in one state serves in all later ones. `at`: the service with this number. `row`:
+    its demand and supply. `following`: the first state after one that is not its like; beyond the
+    end, anything. `between`: a state beyond the first, not its like, and before the second; None if
+    none is. `first_after`: the number from which on all is as in the first state after one.
     """
 
-    posing: Posing
-    service: Service
     now: Fraction
     end: Fraction
     at: Callable[[Fraction], Service]
+    row: Callable[[Fraction], Row]
     following: Callable[[Fraction], Fraction]
     between: Callable[[Fraction, Fraction], Fraction | None]
     first_after: Callable[[Fraction], Breakpoint]
-    _rows: dict[Fraction, Row] = field(default_factory=dict)
-
-    def row(self, state: Fraction) -> Row:
-        """Return the service's demand and supply in a state."""
-        if state not in self._rows:
-            self._rows[state] = self.posing.row(self.at(state))
-        return self._rows[state]
 
     def serves(self, state: Fraction, blocks: Sequence[int]) -> bool:
         """Whether these numbers of blocks serve the service in a state."""
@@ -73,8 +59,11 @@ class Ladder:
 
 def rate_ladder(posing: Posing, service: Service) -> Ladder:
     """Lower a rate, down to 0: the sums that blocks can add up to are multiples of one number."""
-    row, now, end = posing.row(service), service.rate_rps, Fraction(0)
-    step = gcd(*row.supply) * now / row.demand if row.demand else end  # of the rate asked for
+    given, now, end = posing.row(service), service.rate_rps, Fraction(0)
+    step = gcd(*given.supply) * now / given.demand if given.demand else end  # of the rate asked for
+
+    def at(rate: Fraction) -> Service:
+        return replace(service, rate_rps=rate)
 
     def following(state: Fraction) -> Fraction:
         return step * (-(-state // step) - 1) if step else end
@@ -85,13 +74,15 @@ def rate_ladder(posing: Posing, service: Service) -> Ladder:
         first, last = -(-low // step) - 1, high // step
         return step * ((first + last + 1) // 2) if first > last else None
 
-    return Ladder(
-        posing, service, now, end, lambda rate: replace(service, rate_rps=rate), following, between,
-        lambda state: Breakpoint(following(state)),
-    )  # fmt: skip
+    row = cache(lambda state: posing.row(at(state)))
+    return Ladder(now, end, at, row, following, between, lambda state: Breakpoint(following(state)))
 
 
-def limit_ladder(posing: Posing, service: Service, next_limit: NextLimit) -> Ladder:
+def limit_ladder(
+    posing: Posing,
+    service: Service,
+    next_limit: Callable[[Service, OperatingPoint], Breakpoint | None],
+) -> Ladder:
     """Loosen a latency limit, up to where no point counts for more any more."""
     now = end = service.latency_limit_ms or Fraction(0)
     points = [point for own in posing.candidates(service).values() for point in own]
@@ -112,14 +103,12 @@ def limit_ladder(posing: Posing, service: Service, next_limit: NextLimit) -> Lad
 
     def between(low: Fraction, high: Fraction) -> Fraction | None:
         first = following(low)
-        if first >= high or ladder.row(first) == ladder.row(high):
+        if first >= high or row(first) == row(high):
             return None
         return max(first, (low + high) / 2)
 
-    ladder = Ladder(
-        posing, service, now, end, at, following, between, lambda state: breakpoints(state)[0]
-    )
-    return ladder
+    row = cache(lambda state: posing.row(at(state)))
+    return Ladder(now, end, at, row, following, between, lambda state: breakpoints(state)[0])
 
 
 def _reached(there: Sequence[Breakpoint]) -> Fraction:
@@ -142,10 +131,7 @@ def find_last(
     It holds at ``low`` and not at ``high``, nor beyond any state in which it does not.
     """
     while (middle := ladder.between(low, high)) is not None:
-        if holds(middle):
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if holds(middle) else (low, middle)
     return low, high
 
 
@@ -166,7 +152,7 @@ class Outcome(StrEnum):
 class Base:
     """The best solution known of the plan's problem, and the cost that is to be reached.
 
-    That is the next one below the solution's by default; ``proved``: it is proved impossible.
+    That is the next one below the solution's by default; `proof`: that it is impossible, if known.
     """
 
     def __init__(self, posing: Posing, solution: Solution, wanted: Fraction | None) -> None:
@@ -174,7 +160,8 @@ class Base:
         self.posing, self.solution, self.cost = posing, solution, solution.cost
         step = posing.problem.cost_step
         self.target = next_below(self.cost, step) if wanted is None else wanted
-        self.proved = self.is_too_dear(posing.problem, solution.certificate)
+        proof = solution.certificate
+        self.proof = proof if self.is_too_dear(posing.problem, proof) else None
 
     def is_too_dear(self, problem: Problem, certificate: Certificate) -> bool:
         """Whether a certificate proves that a problem costs more than is wanted.
@@ -191,14 +178,6 @@ class Base:
     def exceeds(self, bound: Fraction) -> bool:
         """Whether all that costs at least so much costs more than is wanted."""
         return round_up(max(bound, Fraction(0)), self.posing.problem.cost_step) > self.target
-
-    @staticmethod
-    def bound(problem: Problem, certificate: Certificate) -> Fraction:
-        """Return what a certificate proves about a problem; -1 if it does not hold for it."""
-        try:
-            return certificate.bound(problem)
-        except InvalidCertificate:
-            return Fraction(-1)
 
     def is_reached(self, answer: Solution) -> bool:
         """Whether a solution costs as little as is wanted."""
@@ -221,11 +200,10 @@ class Climb:
     ``low`` is the loosest state that ``proof`` proves to be too little. Every claim is checked.
     """
 
-    def __init__(self, ladder: Ladder, base: Base, asking: Asking) -> None:
-        self.ladder, self.base, self.asking = ladder, base, asking
-        self.name = ladder.service.name
+    def __init__(self, ladder: Ladder, service: str, base: Base, asking: Asking) -> None:
+        self.ladder, self.name, self.base, self.asking = ladder, service, base, asking
         self.low, self.high = ladder.now, ladder.end
-        self.proof = base.solution.certificate if base.proved else None
+        self.proof = base.proof
         self.solution: Solution | None = None
         if self.proof is not None and self.low != self.high:  # go as far as the plan's own reaches
             if base.is_too_dear(self._problem(self.high), self.proof):
@@ -235,10 +213,10 @@ class Climb:
 
     def finish(self) -> Least:
         """Return what is then known; ask for plans where something is open."""
-        short = None if self.proof is None else self.low
-        if self.low == self.ladder.end or not self._found(self.ladder.end):
-            settled = self.proof is not None and self.low == self.ladder.end
-            outcome = Outcome.NONE if settled else Outcome.OPEN
+        end = self.ladder.end
+        if self.low == end or not self._found(end):
+            short = None if self.proof is None else self.low
+            outcome = Outcome.NONE if short == end else Outcome.OPEN
             return Least(outcome, None, short, None, self.proof)
         self._close_in()
         closed = self.proof is not None and self.ladder.between(self.low, self.high) is None
@@ -251,26 +229,24 @@ class Climb:
         found = self.solution
         assert found is not None
         problem = self._problem(self.high)
+
+        def bound(proof: Certificate) -> Fraction:
+            try:
+                return proof.bound(problem)
+            except InvalidCertificate:  # its proper counts may be of another problem
+                return Fraction(-1)
+
         proofs = found.certificate, self.base.solution.certificate, self.proof
-        known = (proof for proof in proofs if proof is not None)
-        best = max(known, key=lambda proof: self.base.bound(problem, proof))
         ledger = Ledger(problem, found.method, trusted=False, clock=lambda: found.seconds)
         ledger.hear(found.schedule)
-        ledger.hear(best)
-        status, proof = ledger.verdict
+        ledger.hear(max((proof for proof in proofs if proof is not None), key=bound))
+        (status, proof), known = ledger.verdict, ledger.known
         return replace(
-            found,
-            status=status,
-            proof=proof,
+            found, status=status, proof=proof, schedule=known.best, cost=known.cost,
             stop_reason=StopReason.PROVED if ledger.proved else StopReason.FINISHED,
-            schedule=ledger.known.best,
-            cost=ledger.known.cost,
-            certificate=ledger.known.certificate,
-            lower_bound=ledger.known.lower_bound,
-            claimed_bound=None,
-            guarantee=None,
-            problem_sha256=problem.sha256,
-        )
+            certificate=known.certificate, lower_bound=known.lower_bound, claimed_bound=None,
+            guarantee=None, problem_sha256=problem.sha256,
+        )  # fmt: skip
 
     def _close_in(self) -> None:
         """Ask at the state after the one that is proved too little, then in the middle, in turn.
@@ -279,8 +255,7 @@ class Climb:
         """
         nearest = True
         while not self.asking.over:
-            middle = self.ladder.between(self.low, self.high)
-            if middle is None:
+            if (middle := self.ladder.between(self.low, self.high)) is None:
                 return
             state = self.ladder.following(self.low) if nearest else middle
             nearest = not nearest
@@ -298,9 +273,8 @@ class Climb:
                 return False
             answer = self.asking.answer(problem, part=part, start=start)
             if self.base.is_reached(answer):
-                schedule = self._filled(answer.schedule)
-                self.solution = replace(answer, schedule=schedule, cost=schedule.cost(problem))
-                self._descend(state, schedule)
+                self.solution = answer
+                self._descend(state, answer.schedule)
                 return True
             if self.base.is_too_dear(problem, answer.certificate):
                 self.low, self.proof = state, answer.certificate
@@ -311,38 +285,6 @@ class Climb:
                 return False
             start = answer.schedule
         return False
-
-    def _filled(self, schedule: Schedule) -> Schedule:
-        """Add machines for the service alone while the cost stays what is wanted.
-
-        Where much is relaxed a schedule may cost less than is wanted: what it lacks to that serves
-        where less is relaxed.
-        """
-        problem = self.base.posing.problem
-        supply = problem.rows.row(problem.job_index(self.name)).supply
-        index = problem.block_index
-
-        def worth(shape: Configuration) -> Fraction:
-            gives = sum(supply[index[block]] * n for block, n in shape.blocks.items())
-            return Fraction(gives) / machine_cost(problem, shape)
-
-        shapes = [each for each in problem.listed_configurations if machine_cost(problem, each)]
-        left, added = self.base.target - schedule.cost(problem), list[MachineGroup]()
-        there = Counter[str]()
-        for shape, count in schedule.machines.items():
-            there[problem.machine_type(shape.machine).name] += count
-        for shape in sorted(shapes, key=worth, reverse=True):
-            room = left / machine_cost(problem, shape)
-            most = problem.room_for(shape.machine, there)
-            count = floor(room) if most is None else min(floor(room), most)
-            given = {
-                (block, self.name): n for block, n in shape.blocks.items() if supply[index[block]]
-            }
-            if count > 0 and given:
-                added.append(MachineGroup(shape, given, count))
-                there[problem.machine_type(shape.machine).name] += count
-                left -= count * machine_cost(problem, shape)
-        return Schedule([*schedule.groups, *added]) if added else schedule
 
     def _descend(self, state: Fraction, schedule: Schedule) -> None:
         """Find the first state in which a schedule serves."""
@@ -358,9 +300,11 @@ class Climb:
         _, self.high = find_last(self.ladder, self.low, state, lambda s: not serves(s, blocks))
 
     def _climb(self, certificate: Certificate) -> None:
-        """Find the last state that a certificate proves to be too little."""
-        ladder = self.ladder
-        one = plain_job(self._problem(self.low), certificate, self.name)
+        """Find the last state that a certificate proves to be too little.
+
+        One service is priced again at each state, not all of them: of 200 that is what takes time.
+        """
+        ladder, one = self.ladder, plain_job(self._problem(self.low), certificate, self.name)
 
         def is_priced(state: Fraction) -> bool:  # as it would be if all other jobs paid the same
             bound = one._replace(row=ladder.row(state)).bound_if(Given())

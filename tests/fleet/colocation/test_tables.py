@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -49,6 +48,7 @@ from cms.fleet.colocation.solution import colocation_faults
 from cms.fleet.colocation.tables import merge
 from proofs_checks import checker
 from tests.files.test_schemas import require_valid, validator
+from tests.fleet.plans import set_at
 from tests.property.problems import share as share_of_examples
 from tests.references.colocation import drawn
 from tests.samples import few, refusal
@@ -251,7 +251,6 @@ def test_only_activities_are_rounded_and_weights_that_rise_with_them_are_refused
 
 
 Document = dict[str, Any]
-Path_ = tuple[str | int, ...]
 ROOT = Path(__file__).resolve().parents[3]
 
 EXAMPLE = ColocationProblem(
@@ -276,15 +275,6 @@ def documents() -> tuple[Document, Document]:
     """As a reader of files has them."""
     pair = colocation_problem_to_json(EXAMPLE), colocation_solution_to_json(EXAMPLE, SOLVED)
     return json.loads(lay_out(pair[0])), json.loads(lay_out(pair[1]))
-
-
-def changed(document: Document, path: Path_, value: Any) -> Document:
-    document = copy.deepcopy(document)
-    place: Any = document
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    return document
 
 
 @pytest.mark.parametrize("seed", [*range(len(SHARING_EDGE_PROBLEMS)), *few(5, range(100, 200))])
@@ -321,31 +311,24 @@ def fields_in(schema: Any) -> Iterator[str]:
             yield from fields_in(part)
 
 
-def read(document: Document) -> Any:
-    return checker.parse_document(json.dumps(document))
-
-
 #: A single number or word each: plan, prices, counts, value, bound; then of the problem.
-CORRUPTIONS: list[tuple[Path_, Any]] = [
-    (("plan", 2, "count"), 501), (("plan", 0, "count"), 41), (("plan", 0, "share"), 31),
-    (("plan", 0, "offline"), "train"), (("value",), SOLVED.value + 1), (("gap",), 1),
-    (("upper_bound",), SOLVED.upper_bound - 1), (("certificate", "online", "quiet"), 549_999),
-    (("certificate", "offline", "trian"), 1), (("problem_sha256",), "0" * 64), (("proof",), "none"),
-    (("status",), "feasible"), (("seconds",), -1), (("history", 0, "value"), SOLVED.value + 1),
-    (("history", 0, "upper_bound"), SOLVED.upper_bound - 1), (("problem", "margin"), "10"),
-    (("problem", "online", 0, "weights", 0), 960_001), (("problem", "online", 0, "weights"), [1]),
-    (("problem", "online", 2, "weights", 1), 5), (("problem", "online", 0, "running"), "trian"),
+CORRUPTIONS: list[tuple[str, Any]] = [
+    ("plan.2.count", 501), ("plan.0.count", 41), ("plan.0.share", 31),
+    ("plan.0.offline", "train"), ("value", SOLVED.value + 1), ("gap", 1),
+    ("upper_bound", SOLVED.upper_bound - 1), ("certificate.online.quiet", 549_999),
+    ("certificate.offline.trian", 1), ("problem_sha256", "0" * 64), ("proof", "none"),
+    ("status", "feasible"), ("seconds", -1), ("history.0.value", SOLVED.value + 1),
+    ("history.0.upper_bound", SOLVED.upper_bound - 1), ("problem.margin", "10"),
+    ("problem.online.0.weights.0", 960_001), ("problem.online.0.weights", [1]),
+    ("problem.online.2.weights.1", 5), ("problem.online.0.running", "trian"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "value"), CORRUPTIONS)
-def test_a_single_corruption_is_refused_by_both(path: Path_, value: Any) -> None:
+def test_a_single_corruption_is_refused_by_both(path: str, value: Any) -> None:
     problem, solution = documents()
     assert verdicts(problem, solution) == (True, True)
-    if path[0] == "problem":
-        problem = changed(problem, path[1:], value)
-    else:
-        solution = changed(solution, path, value)
+    set_at({"problem": problem} if path.startswith("problem.") else solution, path, value)
     assert verdicts(problem, solution) == (False, False)
 
 
@@ -356,4 +339,5 @@ def verdicts(problem: Document, solution: Document) -> tuple[bool, bool]:
         ours = not list(colocation_faults(posed, colocation_solution_from_json(solution, posed)))
     except FileError:
         ours = False
-    return ours, not checker.check_colocation(read(problem), read(solution))
+    texts = map(json.dumps, (problem, solution))
+    return ours, not checker.check_colocation(*map(checker.parse_document, texts))

@@ -32,8 +32,8 @@ from cms import (
     TimeSharedProblem,
     solve,
 )
-from cms.fleet.what_if import one_job
-from cms.fleet.what_if.one_job import Case, Given, OneJob, plain_job, shared_job
+from cms.fleet.what_if import explaining
+from cms.fleet.what_if.explaining import Case, Given, OneJob, plain_job, shared_job
 from cms.problem.row import Row
 from cms.values.frozen import FrozenMap
 from tests.oracle import optimum
@@ -308,5 +308,5 @@ def test_what_is_not_decided_counts_for_nothing(monkeypatch: pytest.MonkeyPatch)
     assert found.bound_if(half) == Fraction(7, 6)
     assert found.bound_if(Given({"gpu": 1}), found.alone["gpu"]) == Fraction(3, 2)
     assert found.bound_if(half, found.alone["half"]) == Fraction(7, 6)
-    monkeypatch.setattr(one_job, "NODE_LIMIT", 0)
+    monkeypatch.setattr(explaining, "NODE_LIMIT", 0)
     assert shared_job(problem, prices, "x").bound_if(half) == 1

@@ -28,8 +28,8 @@ from cms.fleet.serving.capacity import CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.what_if import Relaxation, Rightsizing
 from cms.fleet.what_if.documents import rightsizing_to_json
-from cms.fleet.what_if.least import Climb, Outcome
-from cms.fleet.what_if.relaxations import What
+from cms.fleet.what_if.least import Outcome
+from cms.fleet.what_if.rightsizing import What
 from tests.fleet.what_if.test_breakpoints import exchanged, require_proofs
 from tests.fleet.what_if.tiny import A100, other, planned
 from tests.samples import refusal
@@ -187,8 +187,6 @@ def test_a_question_that_is_given_up_is_not_called_proved(monkeypatch: pytest.Mo
         )  # fmt: skip
 
     monkeypatch.setattr("cms.infeasibility.search.solve", slow)
-    # the first schedule, of no chat at all, is then not a good one for any rate
-    monkeypatch.setattr(Climb, "_filled", lambda climb, schedule: schedule)
     (rate,) = rightsize(plan, to=1).relaxations
     assert rate.outcome is Outcome.FOUND
     assert rate.short is not None

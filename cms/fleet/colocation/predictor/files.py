@@ -25,6 +25,8 @@ _ModelName = Annotated[str, f.name("model")]
 
 
 def _read_float(value: Any) -> float:
+    if isinstance(value, str):
+        raise f.refusal("a number")
     try:
         return float(f.read_any_number(value))
     except OverflowError:
@@ -37,14 +39,7 @@ def _read_part_of_one(value: Any) -> float:
     return found
 
 
-def _read_plain_float(value: Any) -> float:
-    if isinstance(value, str):
-        raise f.refusal("a number")
-    return _read_float(value)
-
-
 _Float = Annotated[float, f.Value(_read_float, type="number")]
-_PlainFloat = Annotated[float, f.Value(_read_plain_float, type="number")]
 _PartOfOne = Annotated[float, f.Value(_read_part_of_one, type="number", minimum=0, maximum=1)]
 _Index = Annotated[int, f.whole(-1)]
 
@@ -94,10 +89,10 @@ class _TreesPart(m.Part):
     start: _Float
     roots: tuple[f.Count, ...]
     feature: tuple[_Index, ...]
-    threshold: tuple[_PlainFloat, ...]
+    threshold: tuple[_Float, ...]
     left: tuple[_Index, ...]
     right: tuple[_Index, ...]
-    value: tuple[_PlainFloat, ...]
+    value: tuple[_Float, ...]
 
     def model(self, inputs: int) -> Trees:
         n = len(self.feature)
@@ -126,8 +121,8 @@ class _TreesPart(m.Part):
 
 
 class _LayerPart(m.Part):
-    matrix: tuple[tuple[_PlainFloat, ...], ...]
-    added: tuple[_PlainFloat, ...]
+    matrix: tuple[tuple[_Float, ...], ...]
+    added: tuple[_Float, ...]
 
 
 class _LayersPart(m.Part):

@@ -280,14 +280,8 @@ def _others(unseen: list[_Errors], at: int) -> list[_Tried]:
 
 def rank_correlation(one: Floats, other: Floats) -> float:
     """Return Spearman's rank correlation; 0 where one of the two is constant."""
-    ranks = [_rank(values) for values in (one, other)]
-    centred = [rank - rank.mean() for rank in ranks]
-    scale = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
-    return float((centred[0] * centred[1]).sum() / scale) if scale else 0.0
-
-
-def _rank(values: Floats) -> Floats:
-    """Return ranks; equal values share a mean rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    mean: Floats = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return mean
+    ranks = []
+    for values in (one, other):  # equal values share a mean rank
+        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[inverse])
+    return float(np.atleast_2d(np.corrcoef(ranks))[0, 1]) if all(map(np.ptp, ranks)) else 0.0
