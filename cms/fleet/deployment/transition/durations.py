@@ -7,7 +7,7 @@ proved of a transition holds whatever they are.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import ceil
@@ -24,9 +24,7 @@ from ...hardware.yaml_text import read_yaml_or_json
 from ...serving.operating_point import COLD_START, OperatingPoint
 from ..instance import Mode
 from ..model import Deployment
-from .model import Action, Transition, What, by_service, slots_of
-
-__all__ = ["Durations", "Schedule", "read_durations", "schedule"]
+from .model import Action, Transition, What, capacity_changes, slots_of
 
 _NOTHING = Fraction(0)
 
@@ -299,17 +297,22 @@ def _find_least(transition: Transition, plan: Timed) -> int:
 
     All actions that take from a service, together, wait likewise for what lacks after all of them.
     """
-    own, floors = by_service(transition.actions), transition.floors.items()
-    services = [_Service(s, transition, own.get(s, ())) for s, floor in floors if floor.rps > 0]
+    changes, start = capacity_changes(transition.actions), transition.start
+    services = [
+        (start.capacity(name) - floor.rps, *changes[name])
+        for name, floor in transition.floors.items()
+        if floor.rps > 0
+    ]
     takes, end = plan.takes, list(plan.takes)
     blockers = _list_blockers(transition)
     changed = True
     while changed:  # from below: each round is a bound, and few are needed
         changed = False
         ready = [max((end[b] for b in before), default=0) for before in blockers]
-        for service in services:
-            for at, rps in service.goes.items():
-                ready[at] = max(ready[at], service.ready(rps, end, at))
+        for slack, removed, added in services:
+            for at, rps in removed.items():
+                others = {other: more for other, more in added.items() if other != at}
+                ready[at] = max(ready[at], _find_end(rps - slack, others, end))
         for at, when in enumerate(ready):
             if when + takes[at] > end[at]:
                 end[at], changed = when + takes[at], True
@@ -318,9 +321,9 @@ def _find_least(transition: Transition, plan: Timed) -> int:
         if (gpu := plan.gpu[at]) >= 0:
             busiest[gpu] = max(busiest.get(gpu, 0), begin) + takes[at]
     last = [
-        service.ready(sum(service.goes.values(), _NOTHING), end)
-        + min((takes[at] for at in service.goes), default=0)
-        for service in services
+        _find_end(sum(removed.values()) - slack, added, end)
+        + min((takes[at] for at in removed), default=0)
+        for slack, removed, added in services
     ]
     # of what begins together the longest counts
     beside = sum(sum(own) - max(own) for own in ([takes[at] for at in turn] for turn in plan.turns))
@@ -328,23 +331,12 @@ def _find_least(transition: Transition, plan: Timed) -> int:
     return max(shared, *busiest.values(), *last, *end, 0)
 
 
-class _Service:
-    def __init__(self, name: str, transition: Transition, own: Sequence[int]) -> None:
-        self.slack = transition.start.capacity(name) - transition.floors[name].rps
-        self.comes, self.goes = (
-            {at: rps for at in own if (rps := of(transition.actions[at], name))}
-            for of in (Action.added_rps, Action.removed_rps)
-        )
-
-    def ready(self, gone: Fraction, end: Sequence[int], but: int = -1) -> int:
-        """Return when so much may be missing at the earliest; one action cannot wait for itself."""
-        lack = gone - self.slack
-        if lack <= 0:
-            return 0
-        for at in sorted(self.comes, key=end.__getitem__):
-            if at != but and (lack := lack - self.comes[at]) <= 0:
-                return end[at]
-        return 0  # then it is no transition, and nothing is claimed
+def _find_end(lack: Fraction, added: Mapping[int, Fraction], end: Sequence[int]) -> int:
+    """Return when as much has come as lacks at the earliest."""
+    for at in sorted(added, key=end.__getitem__) if lack > 0 else ():
+        if (lack := lack - added[at]) <= 0:
+            return end[at]
+    return 0  # nothing lacks; or it is no transition, and nothing is claimed
 
 
 def _list_blockers(transition: Transition) -> list[list[int]]:

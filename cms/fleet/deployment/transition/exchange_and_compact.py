@@ -20,11 +20,9 @@ from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
 from .durations import Durations
 from .model import Action, Kept, Transition, What, count_kept
-from .outcome import Impossible, check_result, find_end
+from .outcome import Impossible, check_result
 from .planner import floors_of
-from .waits import find_short_order
-
-__all__ = ["exchange_and_compact"]
+from .waits import find_end, find_short_order
 
 #: Content of a GPU: how many instances of each kind, by number.
 _Content = Counter[int]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import NamedTuple
 
 from ....solving.solution import Proof
 from ....values.numbers import shown
 from ..instance import Instance, Mode, Work
 from ..model import Deployment, FleetGpu
-
-__all__ = [
-    "Action", "Floor", "Frozen", "Kept", "Spare", "Transition", "What", "by_service", "count_kept",
-    "most_gpus", "slots_of",
-]  # fmt: skip
 
 _NOTHING = Fraction(0)
 
@@ -127,11 +123,8 @@ def _process(instance: Instance) -> tuple[str, str | None]:
 
 
 def _supply(instances: tuple[Instance, ...], service: str) -> Fraction:
-    rps = _NOTHING
-    for each in instances:
-        if each.work is not None and each.work.service == service:
-            rps += each.supply_rps
-    return rps
+    own = (each for each in instances if each.work is not None and each.work.service == service)
+    return sum((each.supply_rps for each in own), _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,12 +268,22 @@ def count_kept(start: Deployment, actions: Iterable[Action]) -> int:
     return (there - gone).total()
 
 
-def by_service(actions: Iterable[Action]) -> dict[str, list[int]]:
-    """Return the positions of the actions that change a service's capacity."""
-    found: dict[str, list[int]] = {}
+class CapacityChanges(NamedTuple):
+    """By action, ascending, what it takes from a service, and what it gives to it."""
+
+    removed: dict[int, Fraction]
+    added: dict[int, Fraction]
+
+
+def capacity_changes(actions: Iterable[Action]) -> defaultdict[str, CapacityChanges]:
+    """Return what actions change of each service, in items per second."""
+    found = defaultdict[str, CapacityChanges](lambda: CapacityChanges({}, {}))
     for at, action in enumerate(actions):
         for service in action.services:
-            found.setdefault(service, []).append(at)
+            rates = action.removed_rps(service), action.added_rps(service)
+            for part, rps in zip(found[service], rates, strict=True):
+                if rps:
+                    part[at] = rps
     return found
 
 

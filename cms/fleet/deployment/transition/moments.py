@@ -12,12 +12,11 @@ up, or all that it waits for is paid. Such sums are what a service lacks, and wh
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 from math import lcm
 
 from ....schedule.faults import Violation
@@ -27,8 +26,6 @@ from ..instance import Instance, Mode
 from ..model import FleetGpu
 from ..turns import turn_faults
 from .model import Action, Transition, What, slots_of
-
-__all__ = ["bits_of", "every_moment", "layout_faults", "predecessors", "when", "worst_moment"]
 
 _NOTHING = Fraction(0)
 #: Of the actions that make a moment the worst, the last ones are named.
@@ -99,44 +96,20 @@ def _sum(amounts: Mapping[int, Fraction], bits: int) -> Fraction:
 def _cut(
     actions: Sequence[Action], adds: Mapping[int, Fraction], takes: Mapping[int, Fraction]
 ) -> tuple[Fraction, tuple[int, ...]]:
-    """Pay for what is added by what must have ended, as far as that goes: a maximum flow.
+    """Pay for what is added by what must have ended, as far as that goes: a maximum flow."""
+    import networkx as nx
 
-    From what an action adds amounts go to what it waits for, and from there on; where some is paid
-    already, its payer may be paid by another one.
-    """
     scale = lcm(*(amount.denominator for amount in (*adds.values(), *takes.values())))
-    left = {at: int(amount * scale) for at, amount in adds.items()}
-    room = {at: int(amount * scale) for at, amount in takes.items()}
-    sent: dict[int, Counter[int]] = defaultdict(Counter)  # to what has ended, from whom
-    while True:
-        # what begins is at, and what has ended ~at
-        came: dict[int, int | None] = {at: None for at, amount in left.items() if amount}
-        line = list(came)
-        for node in line:
-            if node < 0 and room.get(~node):
-                break
-            on = [~before for before in actions[node if node >= 0 else ~node].after]
-            back = sent[node] if node < 0 else {}
-            for step in (*on, *(payer for payer, amount in back.items() if amount)):
-                if step not in came:
-                    came[step] = node
-                    line.append(step)
-        else:
-            moment = tuple(at for at in adds if at in came)
-            return Fraction(sum(left.values()), scale), moment
-        path = [node]
-        while (earlier := came[path[-1]]) is not None:
-            path.append(earlier)
-        steps = [(one, two) for two, one in pairwise(path)]
-        undone = [sent[one][two] for one, two in steps if sent[one][two]]
-        amount = min(left[path[-1]], room[~node], *undone)
-        left[path[-1]] -= amount
-        room[~node] -= amount
-        for one, two in steps:
-            if sent[one][two]:
-                sent[one][two] -= amount
-            else:
-                sent[two][one] += amount
+    graph = nx.DiGraph([("adds", "takes", {"capacity": 0})])
+    # what begins is at, and what has ended ~at
+    for at, amount in adds.items():
+        graph.add_edge("adds", at, capacity=int(amount * scale))
+    for at, amount in takes.items():
+        graph.add_edge(~at, "takes", capacity=int(amount * scale))
+    for at, action in enumerate(actions):
+        graph.add_edges_from((own, ~before) for own in (at, ~at) for before in action.after)
+    paid, (begun, _) = nx.minimum_cut(graph, "adds", "takes")
+    return sum(adds.values()) - Fraction(paid, scale), tuple(at for at in adds if at in begun)
 
 
 def every_moment(ended: Sequence[int], most: int) -> list[tuple[int, int]] | None:

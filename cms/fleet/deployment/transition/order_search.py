@@ -40,8 +40,6 @@ from .search_rule import (
 from .search_state import SearchSettings, SearchState
 from .waits import ordered, temporaries
 
-__all__ = ["SearchOptions", "Sequenced", "find_sequences"]
-
 #: The search over all choices: the most GPUs that are not done, and the most states times
 #: GPUs of the fleet; of switches, which are cheap, all GPUs and so many states.
 _FEW_GPUS, _STATES, _SWITCH_STATES = 6, 6000, 5000
@@ -144,25 +142,24 @@ def _search_in_time(
     now, done, most = 0, 0, _limit_actions(state)
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
+
+    def begin(choice: Choice) -> None:
+        nonlocal done
+        apply_choice(state, choice)
+        done = _begin_actions(state, done, now, durations, free_at, due)
+
     while not limits.over and done <= most:
         for choice in _list_now(state):
-            apply_choice(state, choice)
-            done = _begin_actions(state, done, now, durations, free_at, due)
-        reserved: set[int] = set()
-        for found in cover_openings(state) if state.blockages and not due else ():
-            services = _services_of(state, found)
-            if reserved.isdisjoint(services) and _can_cover(state, found):
-                reserved |= services
-                apply_choice(state, Choice(found.covers))
-                done = _begin_actions(state, done, now, durations, free_at, due)
-                if not state.settings.side_by_side:
-                    break
+            begin(choice)
+        for choice in cover_openings(state) if state.blockages and not due else ():
+            begin(Choice(choice.covers))
+            if not state.settings.side_by_side or state.goal.tool is None:
+                break
         if not due:
             drop = next(drop_instances(state), None)
             if drop is None:
                 break
-            apply_choice(state, drop)
-            done = _begin_actions(state, done, now, durations, free_at, due)
+            begin(drop)
             continue
         now = due[0][0]
         while due and due[0][0] == now:
@@ -219,24 +216,6 @@ def _begin_actions(
                 state.withheld[service] += supply
             heappush(due, (end, service, supply, gpu))
     return len(state.actions)
-
-
-def _services_of(state: SearchState, choice: Choice) -> set[int]:
-    found = {each.service for _, each in choice.gone if each.supply}
-    if choice.opening >= 0:
-        blockage = state.blockages[choice.opening]
-        found |= {service for service, _ in blockage.needs} if blockage is not None else set()
-    return found
-
-
-def _can_cover(state: SearchState, choice: Choice) -> bool:
-    """Whether there is room for all covers, after others have been made."""
-    trial = state.copy()
-    for cover in choice.covers:
-        if not trial.can_cover(cover):
-            return False
-        trial.cover(cover)
-    return True
 
 
 def _search_one_by_one(

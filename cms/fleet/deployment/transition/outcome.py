@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 from ....errors import AlgorithmError
 from ....solving.solution import Proof
 from ...placement.program import Limits
-from ..instance import StartSource, State
+from ..instance import State
 from ..model import Deployment
 from ..recounting import outdated
 from .checking import check_transition
-from .kept import in_common
 from .model import Action, Floor, Frozen, Kept, Spare, Transition, What, count_kept, most_gpus
-from .necessity import prove_spare
-from .waits import most_in_use, ordered, temporaries
-
-__all__ = ["Impossible", "check_result", "find_end", "reversal"]
+from .necessity import in_common, prove_spare
+from .waits import find_end, list_uses, most_in_use, ordered, temporaries
 
 _INVERSE = {What.CREATE: What.DELETE, What.DELETE: What.CREATE}
 
@@ -68,27 +65,6 @@ def check_result(
     return done
 
 
-def find_end(start: Deployment, target: Deployment, actions: Sequence[Action]) -> Deployment:
-    """Return what is there in the end."""
-    cards = {(card.node, card.index): card for card in start.gpus()}
-    held = {place: list(card.instances) for place, card in cards.items()}
-    for action in actions:
-        place = action.gpu
-        for each in action.removes:
-            held[place].remove(each)
-        held[place].extend(action.adds)
-        cards[place] = replace(cards[place], mode=action.mode or cards[place].mode)
-        if action.what is What.REPARTITION:
-            cards[place] = replace(cards[place], start_source=StartSource.OBSERVED)
-    for place, own in held.items():
-        runs = (
-            replace(each, state=State.RUNNING) if each.state is State.STARTING else each
-            for each in own
-        )
-        cards[place] = replace(cards[place], instances=tuple(runs))
-    return target.with_gpus(cards)
-
-
 def reversal(transition: Transition) -> Transition:
     """Return the transition back, which has passed `check_transition` as well.
 
@@ -133,7 +109,7 @@ def reversal(transition: Transition) -> Transition:
     back.reverse()
     start = transition.target
     target = find_end(start, _as_it_was(transition), back)
-    most = most_in_use(start, back)
+    most = most_in_use(list_uses(start, back))
     actions = ordered(start, back, transition.floors, most)
     both = in_common(start, target, places=True)
     kept = Kept(count_kept(start, back), both, Proof.CHECKED, places=True)

@@ -23,15 +23,12 @@ from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
 from .durations import Durations
 from .goal import TransitionGoal
-from .kept import in_common, proved_kept
 from .model import Floor, Kept, Spare, Transition, count_kept, most_gpus
-from .necessity import find_frozen
+from .necessity import find_frozen, in_common, proved_kept
 from .order_search import SearchOptions, find_sequences
-from .outcome import Impossible, check_result, find_end
-from .waits import ShortOrder, find_short_order, order_groups
+from .outcome import Impossible, check_result
+from .waits import ShortOrder, find_end, find_short_order, order_groups
 from .whole_gpus import PartitioningTool, align_target
-
-__all__ = ["find_order", "finish", "floors_of", "transition"]
 
 #: Where it is impossible, these shares of the floors are tried, each from a number of beginnings.
 _LOWER, _TRIES = tuple(Fraction(tenths, 10) for tenths in (9, 8, 7, 5)), 3

@@ -35,8 +35,6 @@ from .order_search import SearchOptions
 from .outcome import Impossible
 from .planner import find_order, finish, floors_of
 
-__all__ = ["assign_contents", "reorganise"]
-
 _Place = tuple[str, int]
 
 
