@@ -137,8 +137,7 @@ def _end(transition: Transition) -> Iterator[Violation]:
     sides = transition.start, transition.target
     start, target = ({(card.node, card.index): card for card in side.gpus()} for side in sides)
     drivers = [{n.name: n.driver and driver_branch(n.driver) for n in side.nodes} for side in sides]
-    end = find_end(transition.start, transition.start, transition.actions)
-    reached = {(card.node, card.index): card for card in end.gpus()}
+    reached = find_end(transition.start, transition.actions)
     for place in sorted({*start, *target}):
         wrong = partial(Violation, "end", f"{place[0]}/{place[1]}")
         if place not in target or place not in start:
@@ -177,7 +176,7 @@ def _list_lowest(
     actions = transition.actions
     changes, ended = capacity_changes(actions), predecessors(actions)
     for service in services:
-        lost, moment = worst_moment(actions, ended, *changes[service])
+        lost, moment = worst_moment(ended, *changes[service])
         yield service, transition.capacity_before(service) - lost, moment
 
 

@@ -24,7 +24,7 @@ from ...hardware.yaml_text import read_yaml_or_json
 from ...serving.operating_point import COLD_START, OperatingPoint
 from ..instance import Mode
 from ..model import Deployment
-from .model import Action, Transition, What, capacity_changes, slots_of
+from .model import Action, Floor, Transition, What, capacity_changes, slots_of
 
 _NOTHING = Fraction(0)
 
@@ -69,17 +69,14 @@ class Durations:
         usual_s = self.prepare_s if action.what is What.SWITCH else self.start_s
         works = (each.work for each in action.prepared if each.work is not None)
         coming = max((_start_s(work.point, usual_s) for work in works), default=_NOTHING)
-        if action.what is What.CREATE:
-            return self.partition_s, coming
-        if action.what is What.DELETE:
-            return self.delete_s, _NOTHING
-        if action.what is What.SWITCH:
-            return _NOTHING, coming
-        stopping = self.stop_s if any(each.work for each in action.removes) else _NOTHING
-        if action.what is What.RESTART:
-            return stopping, coming
-        cutting = self.reset_s if needs_reset and action.mode is not None else self.repartition_s
-        return stopping + cutting, coming
+        alone = {What.CREATE: self.partition_s, What.DELETE: self.delete_s, What.SWITCH: _NOTHING}
+        if action.what in alone:
+            return alone[action.what], coming
+        before = self.stop_s if any(each.work for each in action.removes) else _NOTHING
+        if action.what is What.REPARTITION:
+            is_reset = needs_reset and action.mode is not None
+            before += self.reset_s if is_reset else self.repartition_s
+        return before, coming
 
 
 def _start_s(point: OperatingPoint, usual_s: Fraction) -> Fraction:
@@ -163,7 +160,7 @@ def schedule(
     return Schedule(
         tuple(Fraction(at, 1000) for at in begin),
         tuple(Fraction(at, 1000) for at in end),
-        Fraction(_find_least(transition, plan), 1000),
+        Fraction(find_least(transition.start, transition.actions, transition.floors, plan), 1000),
     )
 
 
@@ -285,7 +282,9 @@ def _list_turns(actions: Sequence[Action]) -> list[list[int]]:
 # --- how long it takes at least, in whatever order ------------------------------------------------
 
 
-def _find_least(transition: Transition, plan: Timed) -> int:
+def find_least(
+    start: Deployment, actions: Sequence[Action], floors: Mapping[str, Floor], plan: Timed
+) -> int:
     """Return milliseconds that these actions take in any order.
 
     From each action's earliest end, which is the least solution of these rules:
@@ -297,14 +296,14 @@ def _find_least(transition: Transition, plan: Timed) -> int:
 
     All actions that take from a service, together, wait likewise for what lacks after all of them.
     """
-    changes, start = capacity_changes(transition.actions), transition.start
+    changes = capacity_changes(actions)
     services = [
         (start.capacity(name) - floor.rps, *changes[name])
-        for name, floor in transition.floors.items()
+        for name, floor in floors.items()
         if floor.rps > 0
     ]
     takes, end = plan.takes, list(plan.takes)
-    blockers = _list_blockers(transition)
+    blockers = _list_blockers(start, actions)
     changed = True
     while changed:  # from below: each round is a bound, and few are needed
         changed = False
@@ -339,12 +338,12 @@ def _find_end(lack: Fraction, added: Mapping[int, Fraction], end: Sequence[int])
     return 0  # nothing lacks; or it is no transition, and nothing is claimed
 
 
-def _list_blockers(transition: Transition) -> list[list[int]]:
+def _list_blockers(start: Deployment, actions: Sequence[Action]) -> list[list[int]]:
     """Return, for each action that adds, those that remove what was in its slots at the start."""
-    cards = {(card.node, card.index): card for card in transition.start.gpus()}
+    cards = {(card.node, card.index): card for card in start.gpus()}
     left: dict[tuple[str, int], list[tuple[int, int]]] = {}
     found: list[list[int]] = []
-    for at, action in enumerate(transition.actions):
+    for at, action in enumerate(actions):
         card, gone = cards[action.gpu], left.setdefault(action.gpu, [])
         slots = 0
         for each in action.adds:

@@ -52,7 +52,6 @@ def bits_of(bits: int) -> Iterator[int]:
 
 
 def worst_moment(
-    actions: Sequence[Action],
     ended: Sequence[int],
     adds: Mapping[int, Fraction | int],
     takes: Mapping[int, Fraction | int],
@@ -67,8 +66,7 @@ def worst_moment(
     --------
     The second action waits for the first one, so that at most one of them is there.
 
-    >>> first, second = Action("create", "a", 0), Action("create", "a", 0, after=(0,))
-    >>> worst_moment([first, second], [0, 0b1], {0: 1, 1: 1}, {0: 1})
+    >>> worst_moment([0, 0b1], {0: 1, 1: 1}, {0: 1})
     (Fraction(1, 1), (0,))
     """
     adds, takes = ({at: Fraction(n) for at, n in each.items()} for each in (adds, takes))
@@ -86,7 +84,7 @@ def worst_moment(
             seen, moment = value, number
     if seen == most:
         return seen, tuple(begun[:moment])
-    return _cut(actions, {at: adds[at] for at in begun}, takes)
+    return _cut({at: adds[at] for at in begun}, takes, {at: ended[at] & taking for at in begun})
 
 
 def _sum(amounts: Mapping[int, Fraction], bits: int) -> Fraction:
@@ -94,22 +92,21 @@ def _sum(amounts: Mapping[int, Fraction], bits: int) -> Fraction:
 
 
 def _cut(
-    actions: Sequence[Action], adds: Mapping[int, Fraction], takes: Mapping[int, Fraction]
+    adds: Mapping[int, Fraction], takes: Mapping[int, Fraction], ended: Mapping[int, int]
 ) -> tuple[Fraction, tuple[int, ...]]:
     """Pay for what is added by what must have ended, as far as that goes: a maximum flow."""
     import networkx as nx
 
     scale = lcm(*(amount.denominator for amount in (*adds.values(), *takes.values())))
-    graph = nx.DiGraph([("adds", "takes", {"capacity": 0})])
-    # what begins is at, and what has ended ~at
-    for at, amount in adds.items():
-        graph.add_edge("adds", at, capacity=int(amount * scale))
+    graph: nx.DiGraph[int | str] = nx.DiGraph()  # what begins is at, and what has ended ~at
+    graph.add_edge("adds", "takes", capacity=0)
     for at, amount in takes.items():
         graph.add_edge(~at, "takes", capacity=int(amount * scale))
-    for at, action in enumerate(actions):
-        graph.add_edges_from((own, ~before) for own in (at, ~at) for before in action.after)
+    for at, amount in adds.items():
+        graph.add_edge("adds", at, capacity=int(amount * scale))
+        graph.add_edges_from((at, ~before) for before in bits_of(ended[at]))
     paid, (begun, _) = nx.minimum_cut(graph, "adds", "takes")
-    return sum(adds.values()) - Fraction(paid, scale), tuple(at for at in adds if at in begun)
+    return sum(adds.values()) - Fraction(int(paid), scale), tuple(at for at in adds if at in begun)
 
 
 def every_moment(ended: Sequence[int], most: int) -> list[tuple[int, int]] | None:
@@ -192,7 +189,7 @@ def _removed_early(
             {at: n for at in own if (n := getattr(actions[at], part).count(each))}
             for part in ("removes", "adds")
         )
-        more, moment = worst_moment(actions, ended, gone, come)
+        more, moment = worst_moment(ended, gone, come)
         if more > card.instances.count(each):
             has = f"{each} removed before it is there {when(actions, moment)}"
             yield Violation("wait", card.name, has, "a wait for what adds it")
@@ -254,7 +251,7 @@ def _at_once(
             {at: n for at in moving if (n := sum(map(weight, getattr(actions[at], part))))}
             for part in ("adds", "removes")
         )
-        more, moment = worst_moment(actions, ended, adds, takes)
+        more, moment = worst_moment(ended, adds, takes)
         if more > 0:
             over = 0
             for at in moment:

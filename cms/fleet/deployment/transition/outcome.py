@@ -108,7 +108,7 @@ def reversal(transition: Transition) -> Transition:
         back.append(replace(action, what=what, removes=action.adds, adds=adds, after=(), mode=mode))
     back.reverse()
     start = transition.target
-    target = find_end(start, _as_it_was(transition), back)
+    target = _as_it_was(transition).with_gpus(find_end(start, back))
     most = most_in_use(list_uses(start, back))
     actions = ordered(start, back, transition.floors, most)
     both = in_common(start, target, places=True)

@@ -149,7 +149,7 @@ def find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> Short
 
 def finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -> Transition:
     """Prove what can be proved of what was found, and check it."""
-    target = find_end(goal.start, goal.target, best.actions)
+    target = goal.target.with_gpus(find_end(goal.start, best.actions))
     count = count_kept(goal.start, best.actions)
     if not goal.cuts_parts:
         most = max(count, in_common(goal.start, target, places=kept.places))
@@ -311,10 +311,8 @@ def floors_of(
     floors = {}
     for name in names:
         own = exact(shares.get(name, share), f"the floor of {name}", error=InvalidOption)
-        if name not in new:
-            floors[name] = Floor(Fraction(0), "the service goes")
-        elif name not in old:
-            floors[name] = Floor(Fraction(0), "the service comes")
+        if name not in new or name not in old:
+            floors[name] = Floor(Fraction(0), f"the service {'goes' if name in old else 'comes'}")
         else:
             today, rate = start.capacity(name), new[name].rate_rps
             before = old[name].rate_rps or today

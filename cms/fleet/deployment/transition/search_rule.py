@@ -209,7 +209,7 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
     for number, gone, lacking in _in_order(state, prices)[:_TRIED]:
         covers = find_covers(state, number, gone, lacking)
         if covers is not None:
-            taken = sum(_slots_taken(state, cover) for cover in covers)
+            taken = sum(_count_slots(state, cover) for cover in covers)
             cost = taken / max(1, _unlocked(state, number, gone))
             ready.append((cost, (number, gone, lacking, covers)))
     done, reserved = len(state.actions), set[int]()
@@ -240,7 +240,7 @@ def _move_processes(state: SearchState) -> Iterator[Choice]:
             yield Choice((Cover(tuple((other, each) for each in to_be), opening=number),))
 
 
-def _slots_taken(state: SearchState, cover: Cover) -> int:
+def _count_slots(state: SearchState, cover: Cover) -> int:
     if cover.old is not None and not cover.old.supply:
         return 1
     goal = state.goal

@@ -171,10 +171,9 @@ class SearchState:
     def layout_urgency(self, use: int) -> float:
         """Return how much waits for what a layout has places for."""
         return sum(
-            max((max(0.0, self.urgency(self.goal.uses[u].service)) for u in self.need[pool]),
-                default=0.0)
+            max(0.0, 0.0, *(self.urgency(self.goal.uses[u].service) for u in self.need[pool]))
             for pool in self.goal.layouts[~use].pools
-        )  # fmt: skip
+        )
 
     def share_out(self, at: int, *, is_random: bool = False) -> dict[int, int] | None:
         """Say how many layouts of each pool a batch takes; None if it cannot, or can wait.

@@ -32,7 +32,7 @@ The old schedule still respects all waits, so that a new one can only be shorter
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
@@ -123,8 +123,8 @@ def most_in_use(uses: Sequence[GpuUse]) -> int:
     return max((n - bisect_left(ends, use.begin) for n, use in enumerate(uses, 1)), default=0)
 
 
-def find_end(start: Deployment, target: Deployment, actions: Iterable[Action]) -> Deployment:
-    """Return what is there in the end; what starts runs by then."""
+def find_end(start: Deployment, actions: Iterable[Action]) -> dict[_Place, FleetGpu]:
+    """Return the GPUs as they are in the end; what starts runs by then."""
     cards = {(card.node, card.index): card for card in start.gpus()}
     held = {place: list(card.instances) for place, card in cards.items()}
     for action in actions:
@@ -138,7 +138,7 @@ def find_end(start: Deployment, target: Deployment, actions: Iterable[Action]) -
     for place, own in held.items():
         runs = (replace(e, state=State.RUNNING) if e.state is State.STARTING else e for e in own)
         cards[place] = replace(cards[place], instances=tuple(runs))
-    return target.with_gpus(cards)
+    return cards
 
 
 def temporaries(start: Deployment, actions: Sequence[Action]) -> tuple[set[int], set[int]]:
@@ -312,7 +312,10 @@ def order_groups(
     """
     used = most_in_use(list_uses(start, actions))
     done = ordered(start, actions, floors, used)
-    alone = [{*done[at].after, *_drained_before(done, groups, at)} for at in range(len(done))]
+    alone = [
+        {*a.after, *(b for b in range(at) if groups[b] != groups[at] and done[b].node == a.node)}
+        for at, a in enumerate(done)
+    ]  # what comes before on a node that is drained for one of them: it stops all
     waits: dict[int, set[int]] = {}
     for at, group in enumerate(groups):
         waits.setdefault(group, set()).update(alone[at])
@@ -324,11 +327,3 @@ def order_groups(
     done = _with_waits(done, together)
     timed, begin = _begin(start, done, durations, max_parallel, by_node=True)
     return ShortOrder(timed.end(begin), done, used)
-
-
-def _drained_before(actions: Sequence[Action], groups: Sequence[int], at: int) -> Iterator[int]:
-    """Iterate over what comes before on a node that is drained for one of them: it stops all."""
-    for before in range(at):
-        is_drained = groups[at] or groups[before]
-        if is_drained and groups[at] != groups[before] and actions[at].node == actions[before].node:
-            yield before
