@@ -175,6 +175,13 @@ class TransitionGoal:
         number = self._service[work.service]
         return number, int(work.supply_rps * self._scale[number])
 
+    def subtract(self, needs: Mapping[int, int], come: Iterable[Instance]) -> dict[int, int]:
+        """Return what is still needed of each service beside what comes."""
+        left = Counter(needs)
+        for service, supply in (self.count(each.work) for each in come):
+            left[service] -= supply
+        return {service: left[service] for service in needs if left[service] > 0}
+
     def slots(self, gpu: Gpu, profile: str, start: int | None = 0) -> int:
         """Return the slots of an instance, as bits."""
         if start is None or profile == WHOLE or mps_share(profile) is not None:
@@ -354,16 +361,12 @@ class TransitionGoal:
     def find_blockage(self, states: Sequence[GpuState], opening: Opening) -> Blockage | None:
         """Say what has to go before an opening is filled; None if what stays is in its way."""
         if opening.instance is None:
-            gone = [(gpu, each) for gpu in opening.gpus for each in states[gpu].held]
-            needs = sum_supplies(each for _, each in gone)
-            if opening.switched is not None:
-                gone = [one for one in gone if one[1].goes]
-                left = Counter(dict(sum_supplies(each for _, each in gone)))
-                for each in opening.switched:
-                    service, supply = self.count(each.work)
-                    left[service] -= supply
-                needs = tuple((+left).items())
-            return Blockage(tuple(gone), needs, is_at_once=True)
+            stops = opening.switched is None  # what stays as well
+            every = [(gpu, each) for gpu in opening.gpus for each in states[gpu].held]
+            gone = tuple(one for one in every if stops or one[1].goes)
+            needs = dict(sum_supplies(each for _, each in gone))
+            left = self.subtract(needs, opening.switched or ())
+            return Blockage(gone, tuple(left.items()), is_at_once=True)
         (number,), slots, instance = opening.gpus, opening.slots, opening.instance
         state = states[number]
         held = state.held

@@ -160,7 +160,12 @@ def _search_in_time(
         done = _begin_actions(state, done, now, durations, free_at, due)
 
     while not limits.over and done <= most:
-        for choice in _list_now(state):
+        while state.blockages and (choice := next(fill_openings(state), None)) is not None:
+            begin(choice)
+        for choice in clear_openings(state) if state.blockages else ():
+            # what comes to an opening is decided when it is free
+            begin(choice._replace(opening=-1) if choice.gone else choice)
+        for choice in remove_rest(state) if not state.blockages else ():
             begin(choice)
         for choice in cover_openings(state) if state.blockages and not due else ():
             begin(Choice(choice.covers))
@@ -186,17 +191,6 @@ def _search_in_time(
 def _limit_actions(state: SearchState) -> int:
     """Return a number of actions after which a search goes in circles."""
     return 100 + 20 * (len(state.goal.openings) + sum(len(each.held) for each in state.gpus))
-
-
-def _list_now(state: SearchState) -> Iterator[Choice]:
-    """Iterate over what can begin now, while what was listed before begins."""
-    while state.blockages and (choice := next(fill_openings(state), None)) is not None:
-        yield choice
-    for choice in clear_openings(state) if state.blockages else ():
-        # what comes to an opening is decided when it is free
-        yield choice._replace(opening=-1) if choice.gone else choice
-    if not state.blockages:
-        yield from remove_rest(state)
 
 
 def _begin_actions(

@@ -5,13 +5,12 @@ See :mod:`~cms.fleet.deployment.transition.order_search` for A to D.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from ..instance import Instance, Mode, State
-from .goal import TrackedInstance, TransitionGoal, Use, sum_supplies
+from .goal import TrackedInstance, Use, sum_supplies
 from .search_state import Cover, SearchState
 
 T = TypeVar("T")
@@ -302,18 +301,8 @@ def find_covers(
             return None
         trial.cover(cover)
         covers.append(cover)
-        left = _subtract(goal, left, (each for _, each in cover.places))
+        left = goal.subtract(left, (each for _, each in cover.places))
     return tuple(covers)
-
-
-def _subtract(
-    goal: TransitionGoal, lacks: Mapping[int, int], come: Iterable[Instance]
-) -> dict[int, int]:
-    """Return what services still lack with what comes."""
-    left = Counter(lacks)
-    for service, supply in (goal.count(each.work) for each in come):
-        left[service] -= supply
-    return {service: left[service] for service in lacks if left[service] > 0}
 
 
 def _find_room(state: SearchState, service: int, lack: int, shut: dict[int, int]) -> Cover | None:
@@ -406,7 +395,7 @@ def _find_empty_batch(state: SearchState, lacks: dict[int, int]) -> Cover | None
             gain, instances = _fill_with_covers(state, gpu, left)
             worth += gain
             places += [(gpu, each) for each in instances]
-            left = _subtract(goal, left, instances)
+            left = goal.subtract(left, instances)
         if worth and (best is None or worth > best[0]):
             best = worth, Cover(tuple(places))
     return None if best is None else best[1]
