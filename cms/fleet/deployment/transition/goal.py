@@ -363,10 +363,10 @@ class TransitionGoal:
         if opening.instance is None:
             stops = opening.switched is None  # what stays as well
             every = [(gpu, each) for gpu in opening.gpus for each in states[gpu].held]
-            gone = tuple(one for one in every if stops or one[1].goes)
+            gone = [one for one in every if stops or one[1].goes]
             needs = dict(sum_supplies(each for _, each in gone))
             left = self.subtract(needs, opening.switched or ())
-            return Blockage(gone, tuple(left.items()), is_at_once=True)
+            return Blockage(tuple(gone), tuple(left.items()), is_at_once=True)
         (number,), slots, instance = opening.gpus, opening.slots, opening.instance
         state = states[number]
         held = state.held
@@ -386,7 +386,9 @@ class TransitionGoal:
                 if not rest or not rest[0].goes:
                     return None
                 blockers.append(rest.pop(0))
-        is_restart = _is_restart(blockers, instance)
+        here = blockers[0].instance if len(blockers) == 1 else None
+        place = instance.profile, instance.start
+        is_restart = here is not None and here.is_whole and (here.profile, here.start) == place
         in_place = self.is_whole and state.mode is Mode.MIG  # where what idles is used as well
         if (in_place and not is_restart) or not all(each.goes or in_place for each in blockers):
             return None
@@ -410,12 +412,3 @@ def hold(held: Iterable[TrackedInstance], mode: Mode) -> GpuState:
     for each in every:
         slots |= each.slots
     return GpuState(every, slots, mode)
-
-
-def _is_restart(blockers: Sequence[TrackedInstance], instance: Instance) -> bool:
-    if len(blockers) != 1:
-        return False
-    (one,) = blockers
-    here = one.instance
-    same = (here.profile, here.start) == (instance.profile, instance.start)
-    return same and here.is_whole

@@ -46,13 +46,6 @@ def apply_choice(state: SearchState, choice: Choice) -> None:
         state.fill(choice.opening, use)
 
 
-def list_choices(state: SearchState) -> Iterator[Choice]:
-    """Iterate over what can be done next, the best by the rules first."""
-    rules = fill_openings, clear_openings, cover_openings, drop_instances
-    for rule in rules if state.blockages else (remove_rest,):
-        yield from rule(state)
-
-
 def remove_rest(state: SearchState) -> Iterator[Choice]:
     """Once all is there: iterate over what goes and can be missed."""
     for gone in state.leaving_at_once():
@@ -313,37 +306,29 @@ def _find_room(state: SearchState, service: int, lack: int, shut: dict[int, int]
     goal = state.goal
     best: tuple[tuple[float, ...], Cover] | None = None
     for gpu, card in enumerate(state.gpus):
-        closed = shut.get(gpu, 0)
-        if closed < 0 or (goal.ends[gpu].mode is not card.mode and card.held):
+        closed, device = shut.get(gpu, 0), goal.cards[gpu].gpu
+        is_blind = any(each.instance.start is None for each in card.held)
+        is_leaving = bool(card.held) and goal.ends[gpu].mode is not card.mode
+        can = closed >= 0 and card.mode is Mode.MIG and state.can_take(gpu)
+        if not can or is_blind or is_leaving:
             continue
         waiting = 0
         for number in state.open_on.get(gpu, ()):
             waiting |= goal.openings[number].slots
-        for cover, use, slots in list_rooms(state, gpu, goal.covers[service], closed):
-            score = (
-                min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3),
-                -(slots & waiting).bit_count(),
-                card.slots.bit_count(),
-            )
-            if best is None or score > best[0]:
-                best = score, cover
-    return None if best is None else best[1]
-
-
-def list_rooms(
-    state: SearchState, gpu: int, uses: Iterable[int], closed: int = 0
-) -> Iterator[tuple[Cover, Use, int]]:
-    """Iterate over temporary instances that a GPU has room for beside closed slots."""
-    goal, card, device = state.goal, state.gpus[gpu], state.goal.cards[gpu].gpu
-    is_blind = any(each.instance.start is None for each in card.held)
-    if card.mode is not Mode.MIG or not state.can_take(gpu) or is_blind:
-        return
-    for use in (goal.uses[number] for number in uses):
-        if use.gpu == device.key and use.profile in goal.allowed[gpu]:
-            for start in device.profile(use.profile).starts:
+        for use in (goal.uses[number] for number in goal.covers[service]):
+            known = use.gpu == device.key and use.profile in goal.allowed[gpu]
+            for start in device.profile(use.profile).starts if known else ():
                 slots = use.slots << start
-                if not slots & (card.slots | closed) and goal.fits(gpu, card, use.profile, slots):
-                    yield Cover(((gpu, Instance(use.profile, start, use.work)),)), use, slots
+                if slots & closed or not goal.fits(gpu, card, use.profile, slots):
+                    continue
+                score = (
+                    min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3),
+                    -(slots & waiting).bit_count(),
+                    card.slots.bit_count(),
+                )
+                if best is None or score > best[0]:
+                    best = score, Cover(((gpu, Instance(use.profile, start, use.work)),))
+    return None if best is None else best[1]
 
 
 def _find_instance(

@@ -100,7 +100,6 @@ class SearchState:
         self.free: set[int] = set()  # openings that nothing is in the way of
         #: Openings of which the processes have come to another GPU.
         self.moved: frozenset[int] = frozenset()
-        self.is_covered = False  # whether anything temporary has come
         self.filled: frozenset[int] = frozenset()  # batches to which layouts have come
         self.room: Counter[int] = Counter()  # by pool of layouts: GPUs that can have one
         for number, opening in enumerate(goal.openings):
@@ -171,7 +170,7 @@ class SearchState:
     def layout_urgency(self, use: int) -> float:
         """Return how much waits for what a layout has places for."""
         return sum(
-            max(0.0, 0.0, *(self.urgency(self.goal.uses[u].service) for u in self.need[pool]))
+            max([0.0, *(self.urgency(self.goal.uses[u].service) for u in self.need[pool])])
             for pool in self.goal.layouts[~use].pools
         )
 
@@ -252,7 +251,7 @@ class SearchState:
 
     def cover(self, cover: Cover) -> None:
         """Have temporary instances come."""
-        goal, self.is_covered = self.goal, True
+        goal = self.goal
         if cover.opening >= 0:
             (home,) = goal.openings[cover.opening].gpus
             self.moved |= {cover.opening}
