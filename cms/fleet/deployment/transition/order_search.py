@@ -150,12 +150,11 @@ def _search_in_time(
         while state.blockages and (choice := next(fill_openings(state), None)) is not None:
             begin(choice)
         for choice in clear_openings(state) if state.blockages else ():
-            # what comes to an opening is decided when it is free
-            begin(choice._replace(opening=-1) if choice.gone else choice)
+            begin(choice)
         for choice in remove_rest(state) if not state.blockages else ():
             begin(choice)
         for choice in cover_openings(state) if state.blockages and not due else ():
-            begin(Choice(choice.covers))
+            begin(choice)
             if not state.settings.side_by_side or state.goal.tool is None:
                 break
         if not due:

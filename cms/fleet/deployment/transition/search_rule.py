@@ -25,7 +25,7 @@ _WAITS = 0.5
 
 
 class Choice(NamedTuple):
-    """What is done next: covers come, something goes, and an opening (-1: none) is filled."""
+    """What is done next: covers come, something goes, or an opening (-1: none) is filled."""
 
     covers: tuple[Cover, ...] = ()
     gone: Gone = ()
@@ -136,7 +136,10 @@ def clear_openings(state: SearchState) -> Iterator[Choice]:
     for number, gone, needs in _in_order(state, scored):
         is_there = all(each in state.gpus[gpu].held for gpu, each in gone)
         if is_there and state.can_miss(needs) and _can_begin(state, number, gone):
-            yield _clear(state, number, gone)
+            # what comes to an opening is decided when it is free
+            blockage = state.blockages.get(number)
+            is_at_once = blockage is not None and blockage.is_at_once
+            yield Choice(opening=number) if is_at_once else Choice(gone=gone)
 
 
 def _can_begin(state: SearchState, number: int, gone: Gone) -> bool:
@@ -147,12 +150,6 @@ def _can_begin(state: SearchState, number: int, gone: Gone) -> bool:
     if blockage is None or not (blockage.is_restart or state.busy.isdisjoint(opening.gpus)):
         return False
     return opening.batch < 0 or state.share_out(opening.batch) is not None
-
-
-def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...] = ()) -> Choice:
-    blockage = state.blockages.get(number)
-    is_at_once = blockage is not None and blockage.is_at_once
-    return Choice(covers, () if is_at_once else gone, number)
 
 
 def _list_blocked(state: SearchState) -> Iterator[tuple[int, Gone, Needs]]:
@@ -212,7 +209,7 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
             if again is None:
                 continue
             covers = again
-        yield _clear(state, number, gone, covers)
+        yield Choice(covers)
         reserved |= services
 
 
