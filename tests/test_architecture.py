@@ -144,7 +144,7 @@ BUDGETS = {
     "algorithms.ptas": 505,
     "instances": 2_169,
     "cms.cli": 5_201,
-    "cms.fleet": 40_417,
+    "cms.fleet": 40_108,
     "proofs_checks": 15_477,
     "bench": 12_102,
     "tests": 50_678,

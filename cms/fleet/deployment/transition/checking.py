@@ -21,10 +21,10 @@ from ..checking import check_deployment
 from ..instance import Instance, State, Work
 from ..model import driver_branch
 from ..recounting import beyond_limits
-from .model import Transition, What, capacity_changes, count_kept, most_gpus
+from .model import Transition, What, most_gpus
 from .moments import bits_of, every_moment, layout_faults, predecessors, when, worst_moment
 from .necessity import kept_faults, spare_fault
-from .waits import find_end, list_uses, most_in_use, temporaries
+from .replay import count_kept, find_end, list_changes, list_uses, most_in_use, temporaries
 
 #: What `check_transition` goes through.
 RECHECKED = (
@@ -174,7 +174,7 @@ def _list_lowest(
     transition: Transition, services: Iterable[str]
 ) -> Iterator[tuple[str, Fraction, tuple[int, ...]]]:
     actions = transition.actions
-    changes, ended = capacity_changes(actions), predecessors(actions)
+    changes, ended = list_changes(actions), predecessors(actions)
     for service in services:
         lost, moment = worst_moment(ended, *changes[service])
         yield service, transition.capacity_before(service) - lost, moment

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from .durations import Schedule
-from .model import Transition, What, capacity_changes
+from .model import Transition, What
+from .replay import list_changes
 
 #: From when on, in seconds, how many items per second; ascending.
 Steps: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
@@ -67,7 +68,7 @@ def capacity_curves(transition: Transition, schedule: Schedule) -> tuple[Curve, 
     services are in the order of :func:`service_names`.
     """
     changes: dict[str, Counter[Fraction]] = {name: Counter() for name in service_names(transition)}
-    for name, (removed, added) in capacity_changes(transition.actions).items():
+    for name, (removed, added) in list_changes(transition.actions).items():
         for at, rps in removed.items():  # what a switch replaces serves until it has ended
             is_switch = transition.actions[at].what is What.SWITCH
             when = schedule.end_s[at] if is_switch else schedule.begin_s[at]

@@ -24,7 +24,8 @@ from ...hardware.yaml_text import read_yaml_or_json
 from ...serving.operating_point import COLD_START, OperatingPoint
 from ..instance import Mode
 from ..model import Deployment
-from .model import Action, Floor, Transition, What, capacity_changes, slots_of
+from .model import Action, Floor, Transition, What, slots_of
+from .replay import list_changes
 
 _NOTHING = Fraction(0)
 
@@ -296,7 +297,7 @@ def find_least(
 
     All actions that take from a service, together, wait likewise for what lacks after all of them.
     """
-    changes = capacity_changes(actions)
+    changes = list_changes(actions)
     services = [
         (start.capacity(name) - floor.rps, *changes[name])
         for name, floor in floors.items()

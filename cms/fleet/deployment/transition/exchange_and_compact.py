@@ -19,10 +19,10 @@ from ..model import Deployment, FleetGpu
 from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
 from .durations import Durations
-from .model import Action, Kept, Transition, What, count_kept
-from .outcome import Impossible, check_result
-from .planner import floors_of
-from .waits import find_end, find_short_order
+from .model import Action, Kept, Transition, What
+from .planner import Impossible, check_result, floors_of
+from .replay import count_kept, find_end
+from .waits import find_short_order
 
 #: Content of a GPU: how many instances of each kind, by number.
 _Content = Counter[int]

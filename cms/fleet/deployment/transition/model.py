@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import NamedTuple
 
 from ....solving.solution import Proof
 from ....values.numbers import shown
@@ -255,36 +254,6 @@ class Transition:
 def most_gpus(start: Deployment, target: Deployment) -> int:
     """Return the larger of the numbers of GPUs in use before and after."""
     return max(len(start.used_gpus()), len(target.used_gpus()))
-
-
-def count_kept(start: Deployment, actions: Iterable[Action]) -> int:
-    """Count the instances with work that no action removes."""
-    gone = Counter((action.gpu, each) for action in actions for each in action.removes)
-    there = Counter(
-        ((card.node, card.index), each)
-        for card, each in start.instances()
-        if each.is_managed and each.work is not None
-    )
-    return (there - gone).total()
-
-
-class CapacityChanges(NamedTuple):
-    """By action, ascending, what it takes from a service, and what it gives to it."""
-
-    removed: dict[int, Fraction]
-    added: dict[int, Fraction]
-
-
-def capacity_changes(actions: Iterable[Action]) -> defaultdict[str, CapacityChanges]:
-    """Return what actions change of each service, in items per second."""
-    found = defaultdict[str, CapacityChanges](lambda: CapacityChanges({}, {}))
-    for at, action in enumerate(actions):
-        for service in action.services:
-            rates = action.removed_rps(service), action.added_rps(service)
-            for part, rps in zip(found[service], rates, strict=True):
-                if rps:
-                    part[at] = rps
-    return found
 
 
 def slots_of(card: FleetGpu, instance: Instance) -> int:

@@ -25,6 +25,7 @@ from ...placement.program import Limits
 from .durations import Durations, Timed, find_least
 from .goal import TransitionGoal
 from .model import Action, What
+from .replay import temporaries
 from .search_rule import (
     Choice,
     apply_choice,
@@ -35,7 +36,6 @@ from .search_rule import (
     remove_rest,
 )
 from .search_state import SearchSettings, SearchState
-from .waits import temporaries
 
 #: Maximum number of states of the search over all orders of switches.
 _STATES = 5000
