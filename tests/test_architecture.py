@@ -76,7 +76,7 @@ METHODS = (
 )
 # The two pages that re-export a public interface stand above the layers they show. Library modules
 # never import the page of their own wing, only the modules behind it.
-PAGES = {"cms": "cms.files", "cms.fleet": "cms.fleet.report"}
+PAGES = {"cms": "cms.files", "cms.fleet": 40_191"cms.fleet.report"}
 # Nothing here may decide by a float. The knapsack kernel may only estimate sizes with them, to
 # choose between its int64 and its big-integer path, and so holds no float literal (a tolerance).
 EXACT = (
@@ -144,7 +144,7 @@ BUDGETS = {
     "algorithms.ptas": 505,
     "instances": 2_169,
     "cms.cli": 5_201,
-    "cms.fleet": 40_108,
+    "cms.fleet": 40_191,
     "proofs_checks": 15_477,
     "bench": 12_102,
     "tests": 50_678,

@@ -7,20 +7,21 @@ B. what blocks an opening goes, where the floors can miss it, and the opening is
 C. temporary instances cover what the floors would miss; then as in B. Processes that are to come to
    a GPU in use come to an empty one instead;
 D. something that goes is deleted, to make room;
-E. otherwise: another beginning, at random; of switches all orders, up to a number of states.
+E. otherwise: another beginning, at random, and where few GPUs are left a search over all choices of
+   A to D.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from itertools import chain
 from math import ceil, inf
-from operator import attrgetter
 from typing import NamedTuple
 
+from ....errors import AlgorithmError
 from ...placement.program import Limits
 from .durations import Durations, Timed, find_least
 from .goal import TransitionGoal
@@ -33,17 +34,18 @@ from .search_rule import (
     cover_openings,
     drop_instances,
     fill_openings,
+    list_choices,
+    list_rooms,
     remove_rest,
 )
 from .search_state import SearchSettings, SearchState
+from .waits import ordered
 
-#: Maximum number of states of the search over all orders of switches.
-_STATES = 5000
+#: The search over all choices: the most GPUs that are not done, and the most states times
+#: GPUs of the fleet; of switches, which are cheap, all GPUs and so many states.
+_FEW_GPUS, _STATES, _SWITCH_STATES = 6, 6000, 5000
 #: Maximum number of sequences to choose from.
 _WANTED = 6
-#: The number of beginnings by the rules alone; those at random are left out where nothing can be
-#: quicker: of 60 drawn changes none came out otherwise for that.
-_RULES = 2
 #: Maximum number of beginnings that differ a little from the quickest one; fewer where they times
 #: the square of the number of openings exceed a limit, and none where nothing can be quicker.
 _CHANGES, _ENOUGH = 60, 150_000
@@ -77,36 +79,39 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
     That none was found does not say that there is none.
     """
     limits, rng, begin = options.limits, random.Random(options.seed), SearchState(goal, most)
+    few: SearchState | None = None
     found: list[Sequenced] = []
     size = 1 + len(goal.openings) ** 2
 
     def note(state: SearchState, end: float) -> Sequenced | None:
         if not state.is_done:
             return None
-        found.append(Sequenced(tuple(state.actions), tuple(state.groups), end, state.settings))
+        actions, groups = tuple(state.actions), tuple(state.groups)
+        if goal.cuts_parts and state.is_covered:
+            actions = omit_needless(goal, actions)
+            groups = (0,) * len(actions)
+        found.append(Sequenced(actions, groups, end, state.settings))
         return found[-1]
 
     def look(settings: SearchSettings) -> Sequenced | None:
         return note(*_search_in_time(begin.copy(settings), options.durations, limits))
 
-    def is_least(one: Sequenced) -> bool:
-        timed = Timed.of(goal.start, one.actions, options.durations, options.max_parallel)
-        least = find_least(goal.start, one.actions, goal.floors, timed)
-        return one.end <= least and not any(temporaries(goal.start, one.actions))
-
     for attempt in range(1 + options.restarts):
         if (attempt and limits.over) or len(found) * size >= _ENOUGH:
             break
-        if attempt == _RULES and found and is_least(min(found, key=attrgetter("end"))):
-            break
         settings = SearchSettings(
-            rng.randrange(2**32) if attempt >= _RULES else None,
+            rng.randrange(2**32) if attempt > 1 else None,
             room_first=attempt % 4 != 0,
             side_by_side=attempt % 2 == 0,
         )
-        look(settings)
-    if not found and goal.tool is None and (last := _search_all(begin, limits)) is not None:
-        note(last, inf)
+        if not look(settings) and not found:
+            state, some = _search_one_by_one(begin.copy(replace(settings)), limits)
+            few = few or some
+            note(state, inf)
+    if not found and few is not None:
+        last = _search_all(few.copy(SearchSettings()), limits)
+        if last is not None:
+            note(last, inf)
     if not found:
         return []
     fewest = min(len(each.actions) for each in found)
@@ -116,7 +121,10 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
         return more, one.end, len(one.actions)
 
     best = min(found, key=cost)
-    for _ in range(0 if is_least(best) else min(_CHANGES, _ENOUGH // size - len(found))):
+    timed = Timed.of(goal.start, best.actions, options.durations, options.max_parallel)
+    least = find_least(goal.start, best.actions, goal.floors, timed)
+    is_least = best.end <= least and not any(temporaries(goal.start, best.actions))
+    for _ in range(0 if is_least else min(_CHANGES, _ENOUGH // size - len(found))):
         if limits.over:
             break
         one = look(best.settings.vary(len(goal.services), rng))
@@ -135,9 +143,7 @@ def _search_in_time(
     Covers are looked for, and what goes is dropped for room, only when nothing is under way. What
     is returned is done, or nothing goes on; beside it, when the last action ends.
     """
-    now = done = 0
-    # beyond so many actions it goes in circles
-    most = 100 + 20 * (len(state.goal.openings) + sum(len(each.held) for each in state.gpus))
+    now, done, most = 0, 0, _limit_actions(state)
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
 
@@ -150,11 +156,12 @@ def _search_in_time(
         while state.blockages and (choice := next(fill_openings(state), None)) is not None:
             begin(choice)
         for choice in clear_openings(state) if state.blockages else ():
-            begin(choice)
+            # what comes to an opening is decided when it is free
+            begin(choice._replace(opening=-1) if choice.gone else choice)
         for choice in remove_rest(state) if not state.blockages else ():
             begin(choice)
         for choice in cover_openings(state) if state.blockages and not due else ():
-            begin(choice)
+            begin(Choice(choice.covers))
             if not state.settings.side_by_side or state.goal.tool is None:
                 break
         if not due:
@@ -172,6 +179,11 @@ def _search_in_time(
                 state.busy.discard(gpu)
                 state.in_use -= not state.gpus[gpu].held
     return state, now
+
+
+def _limit_actions(state: SearchState) -> int:
+    """Return a number of actions after which a search goes in circles."""
+    return 100 + 20 * (len(state.goal.openings) + sum(len(each.held) for each in state.gpus))
 
 
 def _begin_actions(
@@ -202,15 +214,33 @@ def _begin_actions(
     return len(state.actions)
 
 
+def _search_one_by_one(
+    state: SearchState, limits: Limits
+) -> tuple[SearchState, SearchState | None]:
+    """Go by the rules, each action ended before the next begins; also where few GPUs were left."""
+    few, steps, most = None, 0, _limit_actions(state)
+    while not limits.over and steps <= most:
+        is_few = state.goal.tool is None or (steps % 8 == 0 and _count_left(state) <= _FEW_GPUS)
+        if few is None and is_few:
+            few = state.copy()
+        steps += 1
+        choice = next(list_choices(state), None)
+        if choice is None:
+            break
+        apply_choice(state, choice)
+    return state, few
+
+
+def _count_left(state: SearchState) -> int:
+    gpus = {gpu for number in state.blockages for gpu in state.goal.openings[number].gpus}
+    return len(gpus | {gpu for gpu, _ in state.leaving()})
+
+
 def _search_all(begin: SearchState, limits: Limits) -> SearchState | None:
     """E: go back on choices, depth first, until all is done or enough states were seen."""
-
-    def list_choices(state: SearchState) -> Iterator[Choice]:
-        rules = fill_openings, clear_openings, cover_openings
-        return chain.from_iterable(rule(state) for rule in rules)
-
     seen = {_key(begin)}
-    stack = [(begin, list_choices(begin))]
+    stack = [(begin, _list_every(begin))]
+    most = _SWITCH_STATES if begin.goal.tool is None else _STATES // len(begin.gpus)
     while stack:
         state, choices = stack[-1]
         if state.is_done:
@@ -221,12 +251,13 @@ def _search_all(begin: SearchState, limits: Limits) -> SearchState | None:
             continue
         after = state.copy()
         apply_choice(after, choice)
-        if (key := _key(after)) in seen:
+        key = _key(after)
+        if key in seen:
             continue
-        if len(seen) >= _STATES or limits.over:
+        if len(seen) >= most or limits.over:
             return None
         seen.add(key)
-        stack.append((after, list_choices(after)))
+        stack.append((after, _list_every(after)))
     return None
 
 
@@ -235,3 +266,36 @@ def _key(state: SearchState) -> object:
         frozenset((e.instance.profile, e.instance.start, e.instance.work, e.goes) for e in g.held)
         for g in state.gpus
     )
+
+
+def _list_every(state: SearchState) -> Iterator[Choice]:
+    """Iterate over all choices, also those that the rules would not make."""
+    yield from list_choices(state)
+    for number, blockage in state.blockages.items():
+        opening = state.goal.openings[number]
+        if blockage is None or opening.instance is None:
+            continue
+        is_free = not blockage.gone and state.can_take(opening.gpus[0])
+        if is_free or (blockage.gone and state.can_miss(blockage.needs)):
+            yield from (Choice(opening=number, use=use) for use in state.need[opening.pool])
+    for gpu in range(len(state.gpus)) if state.goal.cuts_parts else ():
+        for covers in state.goal.covers:
+            for found, *_ in list_rooms(state, gpu, covers):
+                yield Choice((found,))
+
+
+def omit_needless(goal: TransitionGoal, actions: Sequence[Action]) -> tuple[Action, ...]:
+    """Leave out temporary instances without which every floor holds as well."""
+    done = list(actions)
+    for at in sorted(temporaries(goal.start, actions)[0], reverse=True):
+        if done[at].what is not What.CREATE:
+            continue
+        (instance,), gpu = done[at].adds, done[at].gpu
+        later = range(at + 1, len(done))
+        end = next(b for b in later if done[b].gpu == gpu and instance in done[b].removes)
+        left = [replace(done[end], what=What.CREATE, removes=())] if done[end].adds else []
+        fewer = [*done[:at], *done[at + 1 : end], *left, *done[end + 1 :]]
+        with suppress(AlgorithmError):
+            ordered(goal.start, fewer, goal.floors)
+            done = fewer
+    return tuple(done)

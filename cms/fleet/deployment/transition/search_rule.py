@@ -25,7 +25,7 @@ _WAITS = 0.5
 
 
 class Choice(NamedTuple):
-    """What is done next: covers come, something goes, or an opening (-1: none) is filled."""
+    """What is done next: covers come, something goes, and an opening (-1: none) is filled."""
 
     covers: tuple[Cover, ...] = ()
     gone: Gone = ()
@@ -44,6 +44,13 @@ def apply_choice(state: SearchState, choice: Choice) -> None:
         if use is None and opening.instance is not None:  # what waits most
             use = max(_rank_uses(state, state.need[opening.pool]).items(), key=itemgetter(1))[0]
         state.fill(choice.opening, use)
+
+
+def list_choices(state: SearchState) -> Iterator[Choice]:
+    """Iterate over what can be done next, the best by the rules first."""
+    rules = fill_openings, clear_openings, cover_openings, drop_instances
+    for rule in rules if state.blockages else (remove_rest,):
+        yield from rule(state)
 
 
 def remove_rest(state: SearchState) -> Iterator[Choice]:
@@ -136,10 +143,7 @@ def clear_openings(state: SearchState) -> Iterator[Choice]:
     for number, gone, needs in _in_order(state, scored):
         is_there = all(each in state.gpus[gpu].held for gpu, each in gone)
         if is_there and state.can_miss(needs) and _can_begin(state, number, gone):
-            # what comes to an opening is decided when it is free
-            blockage = state.blockages.get(number)
-            is_at_once = blockage is not None and blockage.is_at_once
-            yield Choice(opening=number) if is_at_once else Choice(gone=gone)
+            yield _clear(state, number, gone)
 
 
 def _can_begin(state: SearchState, number: int, gone: Gone) -> bool:
@@ -150,6 +154,12 @@ def _can_begin(state: SearchState, number: int, gone: Gone) -> bool:
     if blockage is None or not (blockage.is_restart or state.busy.isdisjoint(opening.gpus)):
         return False
     return opening.batch < 0 or state.share_out(opening.batch) is not None
+
+
+def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...] = ()) -> Choice:
+    blockage = state.blockages.get(number)
+    is_at_once = blockage is not None and blockage.is_at_once
+    return Choice(covers, () if is_at_once else gone, number)
 
 
 def _list_blocked(state: SearchState) -> Iterator[tuple[int, Gone, Needs]]:
@@ -209,7 +219,7 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
             if again is None:
                 continue
             covers = again
-        yield Choice(covers)
+        yield _clear(state, number, gone, covers)
         reserved |= services
 
 
@@ -303,29 +313,37 @@ def _find_room(state: SearchState, service: int, lack: int, shut: dict[int, int]
     goal = state.goal
     best: tuple[tuple[float, ...], Cover] | None = None
     for gpu, card in enumerate(state.gpus):
-        closed, device = shut.get(gpu, 0), goal.cards[gpu].gpu
-        is_blind = any(each.instance.start is None for each in card.held)
-        is_leaving = bool(card.held) and goal.ends[gpu].mode is not card.mode
-        can = closed >= 0 and card.mode is Mode.MIG and state.can_take(gpu)
-        if not can or is_blind or is_leaving:
+        closed = shut.get(gpu, 0)
+        if closed < 0 or (goal.ends[gpu].mode is not card.mode and card.held):
             continue
         waiting = 0
         for number in state.open_on.get(gpu, ()):
             waiting |= goal.openings[number].slots
-        for use in (goal.uses[number] for number in goal.covers[service]):
-            known = use.gpu == device.key and use.profile in goal.allowed[gpu]
-            for start in device.profile(use.profile).starts if known else ():
-                slots = use.slots << start
-                if slots & closed or not goal.fits(gpu, card, use.profile, slots):
-                    continue
-                score = (
-                    min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3),
-                    -(slots & waiting).bit_count(),
-                    card.slots.bit_count(),
-                )
-                if best is None or score > best[0]:
-                    best = score, Cover(((gpu, Instance(use.profile, start, use.work)),))
+        for cover, use, slots in list_rooms(state, gpu, goal.covers[service], closed):
+            score = (
+                min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3),
+                -(slots & waiting).bit_count(),
+                card.slots.bit_count(),
+            )
+            if best is None or score > best[0]:
+                best = score, cover
     return None if best is None else best[1]
+
+
+def list_rooms(
+    state: SearchState, gpu: int, uses: Iterable[int], closed: int = 0
+) -> Iterator[tuple[Cover, Use, int]]:
+    """Iterate over temporary instances that a GPU has room for beside closed slots."""
+    goal, card, device = state.goal, state.gpus[gpu], state.goal.cards[gpu].gpu
+    is_blind = any(each.instance.start is None for each in card.held)
+    if card.mode is not Mode.MIG or not state.can_take(gpu) or is_blind:
+        return
+    for use in (goal.uses[number] for number in uses):
+        if use.gpu == device.key and use.profile in goal.allowed[gpu]:
+            for start in device.profile(use.profile).starts:
+                slots = use.slots << start
+                if not slots & (card.slots | closed) and goal.fits(gpu, card, use.profile, slots):
+                    yield Cover(((gpu, Instance(use.profile, start, use.work)),)), use, slots
 
 
 def _find_instance(

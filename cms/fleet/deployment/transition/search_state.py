@@ -100,6 +100,7 @@ class SearchState:
         self.free: set[int] = set()  # openings that nothing is in the way of
         #: Openings of which the processes have come to another GPU.
         self.moved: frozenset[int] = frozenset()
+        self.is_covered = False  # whether anything temporary has come
         self.filled: frozenset[int] = frozenset()  # batches to which layouts have come
         self.room: Counter[int] = Counter()  # by pool of layouts: GPUs that can have one
         for number, opening in enumerate(goal.openings):
@@ -251,7 +252,7 @@ class SearchState:
 
     def cover(self, cover: Cover) -> None:
         """Have temporary instances come."""
-        goal = self.goal
+        goal, self.is_covered = self.goal, True
         if cover.opening >= 0:
             (home,) = goal.openings[cover.opening].gpus
             self.moved |= {cover.opening}
