@@ -76,7 +76,7 @@ METHODS = (
 )
 # The two pages that re-export a public interface stand above the layers they show. Library modules
 # never import the page of their own wing, only the modules behind it.
-PAGES = {"cms": "cms.files", "cms.fleet": 40_191"cms.fleet.report"}
+PAGES = {"cms": "cms.files", "cms.fleet": "cms.fleet.report"}
 # Nothing here may decide by a float. The knapsack kernel may only estimate sizes with them, to
 # choose between its int64 and its big-integer path, and so holds no float literal (a tolerance).
 EXACT = (
