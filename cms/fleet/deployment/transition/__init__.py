@@ -1,6 +1,7 @@
 """From one deployment to the next without a dip: what happens on which GPU, and after what.
 
-Imports the deployment and how a plan is placed on it; order and check share nothing but the model.
+Imports the deployment and how a plan is placed on it; order and check share nothing but the
+model and the replay of a sequence.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from .document import read_transition, transition_from_json, transition_to_json,
 from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
 from .model import Action, Floor, Frozen, Kept, Spare, Transition, What
-from .outcome import Impossible, reversal
-from .planner import floors_of, transition
+from .planner import Impossible, floors_of, reversal, transition
 from .reorganisation import reorganise
 from .whole_gpus import PartitioningTool, saved_by_parts
 

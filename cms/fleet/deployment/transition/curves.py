@@ -12,8 +12,7 @@ from typing import TypeAlias
 
 from .durations import Schedule
 from .model import Transition, What
-
-__all__ = ["Curve", "Steps", "capacity_curves", "seconds_below", "service_names"]
+from .replay import list_changes
 
 #: From when on, in seconds, how many items per second; ascending.
 Steps: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
@@ -69,14 +68,13 @@ def capacity_curves(transition: Transition, schedule: Schedule) -> tuple[Curve, 
     services are in the order of :func:`service_names`.
     """
     changes: dict[str, Counter[Fraction]] = {name: Counter() for name in service_names(transition)}
-    for action, begin, end in zip(
-        transition.actions, schedule.begin_s, schedule.end_s, strict=True
-    ):
-        # what a switch replaces serves until it has ended
-        stop = end if action.what is What.SWITCH else begin
-        for name in action.services:
-            changes[name][stop] -= action.removed_rps(name)  # type: ignore[assignment]
-            changes[name][end] += action.added_rps(name)  # type: ignore[assignment]
+    for name, (removed, added) in list_changes(transition.actions).items():
+        for at, rps in removed.items():  # what a switch replaces serves until it has ended
+            is_switch = transition.actions[at].what is What.SWITCH
+            when = schedule.end_s[at] if is_switch else schedule.begin_s[at]
+            changes[name][when] -= rps  # type: ignore[assignment]
+        for at, rps in added.items():
+            changes[name][schedule.end_s[at]] += rps  # type: ignore[assignment]
     found = []
     for name, own in changes.items():
         before = transition.capacity_before(name)

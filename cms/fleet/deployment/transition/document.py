@@ -23,8 +23,6 @@ from ..recounting import beyond_limits
 from .checking import coming
 from .model import Action, Floor, Frozen, Kept, KeptPrices, Spare, Transition, What
 
-__all__ = ["read_transition", "transition_from_json", "transition_to_json", "write_transition"]
-
 _Works = Mapping[str, Work]
 _Names = Mapping[Work, str]
 
@@ -243,15 +241,9 @@ class TransitionDocument(FleetDocument):
         """Describe a transition."""
         start, target = value.start, value.target
         services = {service.name: service for service in (*start.services, *target.services)}
-        names = point_names(
-            each.work
-            for part in (
-                (instance for _, instance in start.instances()),
-                (instance for _, instance in target.instances()),
-                *((*action.removes, *action.adds) for action in value.actions),
-            )
-            for each in part
-        )
+        sides = (each for side in (start, target) for _, each in side.instances())
+        moved = (each for action in value.actions for each in (*action.removes, *action.adds))
+        names = point_names(each.work for each in (*sides, *moved))
         frozen = value.spare.proof and _FrozenPart.describe(value.spare.proof, names)
         devices, rule = {**start.devices, **target.devices}, target.rule or start.rule
         return cls.from_fields(

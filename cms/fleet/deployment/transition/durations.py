@@ -7,7 +7,7 @@ proved of a transition holds whatever they are.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import ceil
@@ -24,9 +24,8 @@ from ...hardware.yaml_text import read_yaml_or_json
 from ...serving.operating_point import COLD_START, OperatingPoint
 from ..instance import Mode
 from ..model import Deployment
-from .model import Action, Transition, What, by_service, slots_of
-
-__all__ = ["Durations", "Schedule", "read_durations", "schedule"]
+from .model import Action, Floor, Transition, What, slots_of
+from .replay import list_changes
 
 _NOTHING = Fraction(0)
 
@@ -71,17 +70,14 @@ class Durations:
         usual_s = self.prepare_s if action.what is What.SWITCH else self.start_s
         works = (each.work for each in action.prepared if each.work is not None)
         coming = max((_start_s(work.point, usual_s) for work in works), default=_NOTHING)
-        if action.what is What.CREATE:
-            return self.partition_s, coming
-        if action.what is What.DELETE:
-            return self.delete_s, _NOTHING
-        if action.what is What.SWITCH:
-            return _NOTHING, coming
-        stopping = self.stop_s if any(each.work for each in action.removes) else _NOTHING
-        if action.what is What.RESTART:
-            return stopping, coming
-        cutting = self.reset_s if needs_reset and action.mode is not None else self.repartition_s
-        return stopping + cutting, coming
+        alone = {What.CREATE: self.partition_s, What.DELETE: self.delete_s, What.SWITCH: _NOTHING}
+        if action.what in alone:
+            return alone[action.what], coming
+        before = self.stop_s if any(each.work for each in action.removes) else _NOTHING
+        if action.what is What.REPARTITION:
+            is_reset = needs_reset and action.mode is not None
+            before += self.reset_s if is_reset else self.repartition_s
+        return before, coming
 
 
 def _start_s(point: OperatingPoint, usual_s: Fraction) -> Fraction:
@@ -165,7 +161,7 @@ def schedule(
     return Schedule(
         tuple(Fraction(at, 1000) for at in begin),
         tuple(Fraction(at, 1000) for at in end),
-        Fraction(_find_least(transition, plan), 1000),
+        Fraction(find_least(transition.start, transition.actions, transition.floors, plan), 1000),
     )
 
 
@@ -287,7 +283,9 @@ def _list_turns(actions: Sequence[Action]) -> list[list[int]]:
 # --- how long it takes at least, in whatever order ------------------------------------------------
 
 
-def _find_least(transition: Transition, plan: Timed) -> int:
+def find_least(
+    start: Deployment, actions: Sequence[Action], floors: Mapping[str, Floor], plan: Timed
+) -> int:
     """Return milliseconds that these actions take in any order.
 
     From each action's earliest end, which is the least solution of these rules:
@@ -299,17 +297,22 @@ def _find_least(transition: Transition, plan: Timed) -> int:
 
     All actions that take from a service, together, wait likewise for what lacks after all of them.
     """
-    own, floors = by_service(transition.actions), transition.floors.items()
-    services = [_Service(s, transition, own.get(s, ())) for s, floor in floors if floor.rps > 0]
+    changes = list_changes(actions)
+    services = [
+        (start.capacity(name) - floor.rps, *changes[name])
+        for name, floor in floors.items()
+        if floor.rps > 0
+    ]
     takes, end = plan.takes, list(plan.takes)
-    blockers = _list_blockers(transition)
+    blockers = _list_blockers(start, actions)
     changed = True
     while changed:  # from below: each round is a bound, and few are needed
         changed = False
         ready = [max((end[b] for b in before), default=0) for before in blockers]
-        for service in services:
-            for at, rps in service.goes.items():
-                ready[at] = max(ready[at], service.ready(rps, end, at))
+        for slack, removed, added in services:
+            for at, rps in removed.items():
+                others = {other: more for other, more in added.items() if other != at}
+                ready[at] = max(ready[at], _find_end(rps - slack, others, end))
         for at, when in enumerate(ready):
             if when + takes[at] > end[at]:
                 end[at], changed = when + takes[at], True
@@ -318,9 +321,9 @@ def _find_least(transition: Transition, plan: Timed) -> int:
         if (gpu := plan.gpu[at]) >= 0:
             busiest[gpu] = max(busiest.get(gpu, 0), begin) + takes[at]
     last = [
-        service.ready(sum(service.goes.values(), _NOTHING), end)
-        + min((takes[at] for at in service.goes), default=0)
-        for service in services
+        _find_end(sum(removed.values()) - slack, added, end)
+        + min((takes[at] for at in removed), default=0)
+        for slack, removed, added in services
     ]
     # of what begins together the longest counts
     beside = sum(sum(own) - max(own) for own in ([takes[at] for at in turn] for turn in plan.turns))
@@ -328,31 +331,20 @@ def _find_least(transition: Transition, plan: Timed) -> int:
     return max(shared, *busiest.values(), *last, *end, 0)
 
 
-class _Service:
-    def __init__(self, name: str, transition: Transition, own: Sequence[int]) -> None:
-        self.slack = transition.start.capacity(name) - transition.floors[name].rps
-        self.comes, self.goes = (
-            {at: rps for at in own if (rps := of(transition.actions[at], name))}
-            for of in (Action.added_rps, Action.removed_rps)
-        )
-
-    def ready(self, gone: Fraction, end: Sequence[int], but: int = -1) -> int:
-        """Return when so much may be missing at the earliest; one action cannot wait for itself."""
-        lack = gone - self.slack
-        if lack <= 0:
-            return 0
-        for at in sorted(self.comes, key=end.__getitem__):
-            if at != but and (lack := lack - self.comes[at]) <= 0:
-                return end[at]
-        return 0  # then it is no transition, and nothing is claimed
+def _find_end(lack: Fraction, added: Mapping[int, Fraction], end: Sequence[int]) -> int:
+    """Return when as much has come as lacks at the earliest."""
+    for at in sorted(added, key=end.__getitem__) if lack > 0 else ():
+        if (lack := lack - added[at]) <= 0:
+            return end[at]
+    return 0  # nothing lacks; or it is no transition, and nothing is claimed
 
 
-def _list_blockers(transition: Transition) -> list[list[int]]:
+def _list_blockers(start: Deployment, actions: Sequence[Action]) -> list[list[int]]:
     """Return, for each action that adds, those that remove what was in its slots at the start."""
-    cards = {(card.node, card.index): card for card in transition.start.gpus()}
+    cards = {(card.node, card.index): card for card in start.gpus()}
     left: dict[tuple[str, int], list[tuple[int, int]]] = {}
     found: list[list[int]] = []
-    for at, action in enumerate(transition.actions):
+    for at, action in enumerate(actions):
         card, gone = cards[action.gpu], left.setdefault(action.gpu, [])
         slots = 0
         for each in action.adds:

@@ -19,12 +19,10 @@ from ..model import Deployment, FleetGpu
 from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
 from .durations import Durations
-from .model import Action, Kept, Transition, What, count_kept
-from .outcome import Impossible, check_result, find_end
-from .planner import floors_of
+from .model import Action, Kept, Transition, What
+from .planner import Impossible, check_result, floors_of
+from .replay import count_kept, find_end
 from .waits import find_short_order
-
-__all__ = ["exchange_and_compact"]
 
 #: Content of a GPU: how many instances of each kind, by number.
 _Content = Counter[int]
@@ -62,7 +60,7 @@ def exchange_and_compact(
     contents = [content for card in placed.deployment.gpus() if (content := walk.content(card))]
     if not (walk.exchange(sum(contents, _Content())) and walk.compact(contents)):
         return Impossible(("it borrows more GPUs than the fleet has",), Proof.NONE)
-    target = find_end(start, placed.deployment, walk.actions)
+    target = placed.deployment.with_gpus(find_end(start, walk.actions))
     floors = floors_of(start, target, floor)
     found = find_short_order(
         start, walk.actions, floors, walk.most, durations or Durations(), max_parallel
@@ -77,7 +75,7 @@ class _Walk:
 
     def __init__(self, start: Deployment) -> None:
         self.sources = list(start.gpus())
-        self.kinds: list[tuple[str, Work]] = []  # profile and work, by number
+        self.kinds: dict[int, tuple[str, Work]] = {}  # profile and work, by number
         self._numbers: dict[tuple[str, Work], int] = {}
         self.held = [list(card.instances) for card in self.sources]  # by GPU
         #: By GPU, what of it is ours and at work.
@@ -96,10 +94,9 @@ class _Walk:
         if not instance.is_managed or instance.work is None:
             return -1
         kind = instance.profile, instance.work
-        if kind not in self._numbers:
-            self._numbers[kind] = len(self.kinds)
-            self.kinds.append(kind)
-        return self._numbers[kind]
+        number = self._numbers.setdefault(kind, len(self._numbers))
+        self.kinds[number] = kind
+        return number
 
     def content(self, card: FleetGpu) -> _Content:
         """Return what of a GPU is ours and at work."""
@@ -137,10 +134,7 @@ class _Walk:
 
     def compact(self, contents: list[_Content]) -> bool:
         """Make GPU by GPU one of the target's; False if there is no room."""
-        kinds: list[_Content] = []
-        for content in contents:
-            if content not in kinds:
-                kinds.append(content)
+        kinds = [each for at, each in enumerate(contents) if each not in contents[:at]]
         left = [contents.count(content) for content in kinds]
         done: set[int] = set()
         while any(left):
@@ -209,20 +203,18 @@ class _Walk:
     def _create_anywhere(self, kind: int, shut: Collection[int] = ()) -> bool:
         """Create an instance on the GPU with fewest free slots that has room."""
         profile, work = self.kinds[kind]
-        best: tuple[tuple[bool, int, int], int] | None = None
+        rooms = []
         for gpu, card in enumerate(self.sources):
             known = {each.name for each in card.gpu.profiles}
-            if card.mode is not Mode.MIG or gpu in shut or profile not in known:
-                continue
-            held = self.held[gpu]
-            if starts := card.gpu.room([(e.profile, e.start or 0) for e in held], profile):
-                taken = sum(card.gpu.profile(each.profile).memory for each in held)
-                score = not held, card.gpu.memory_slices - taken, gpu
-                if best is None or score < best[0]:
-                    best = score, starts[-1]
-        if best is not None:
-            self._change(best[0][2], Instance(profile, best[1], work), What.CREATE)
-        return best is not None
+            if card.mode is Mode.MIG and gpu not in shut and profile in known:
+                held = [(each.profile, each.start or 0) for each in self.held[gpu]]
+                taken = sum(card.gpu.profile(name).memory for name, _ in held)
+                if starts := card.gpu.room(held, profile):
+                    rooms.append((not held, card.gpu.memory_slices - taken, gpu, starts[-1]))
+        if rooms:
+            *_, gpu, start = min(rooms)
+            self._change(gpu, Instance(profile, start, work), What.CREATE)
+        return bool(rooms)
 
     def _delete_somewhere(self, kind: int, shut: Collection[int] = ()) -> None:
         """Delete an instance from the least filled GPU that has one."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 from typing import NamedTuple
 
@@ -25,11 +25,6 @@ from ..model import Deployment, FleetGpu
 from ..recounting import outdated
 from .model import Floor
 from .whole_gpus import PartitioningTool, has_equal_counts, is_kept, refuse_foreign
-
-__all__ = [
-    "Blockage", "GpuState", "Opening", "TrackedInstance", "TransitionGoal", "Use", "hold",
-    "sum_supplies",
-]  # fmt: skip
 
 
 class Use(NamedTuple):
@@ -180,6 +175,13 @@ class TransitionGoal:
         number = self._service[work.service]
         return number, int(work.supply_rps * self._scale[number])
 
+    def subtract(self, needs: Mapping[int, int], come: Iterable[Instance]) -> dict[int, int]:
+        """Return what is still needed of each service beside what comes."""
+        left = Counter(needs)
+        for service, supply in (self.count(each.work) for each in come):
+            left[service] -= supply
+        return {service: left[service] for service in needs if left[service] > 0}
+
     def slots(self, gpu: Gpu, profile: str, start: int | None = 0) -> int:
         """Return the slots of an instance, as bits."""
         if start is None or profile == WHOLE or mps_share(profile) is not None:
@@ -213,12 +215,12 @@ class TransitionGoal:
             self.needs.append({})
         return number
 
-    def _want(self, card: FleetGpu, instance: Instance) -> int:
-        """Note that an instance is wanted; returns its pool."""
+    def _want(self, card: FleetGpu, instance: Instance) -> tuple[int, Instance]:
+        """Note that an instance is wanted; returns its pool, and it as it comes."""
         use = self._use_of(card, instance)
         pool = self._pool((card.gpu.key, instance.profile) if self.is_late else use)
         self.needs[pool][use] = self.needs[pool].get(use, 0) + 1
-        return pool
+        return pool, replace(instance, gpu_instance=None, uuid=None)
 
     def _compare(self, number: int, card: FleetGpu, end: FleetGpu) -> None:
         """Tell what stays on a GPU from what goes and what is to come."""
@@ -256,7 +258,8 @@ class TransitionGoal:
                 raise InvalidProblem(f"the target has {each} on {card.name}, which is not ours")
             if not in_place or each.work is not None:
                 slots = self.slots(card.gpu, each.profile, each.start)
-                self.openings.append(Opening((number,), slots, each, self._want(card, each)))
+                pool, new = self._want(card, each)
+                self.openings.append(Opening((number,), slots, new, pool))
 
     def _list_covers(self) -> list[list[int]]:
         """Return the uses that supply each service within the new limits, MIG's only."""
@@ -331,9 +334,9 @@ class TransitionGoal:
                 key = (card.gpu.key, card.mode, self.allowed[n]) if is_movable else n
                 self.layout_pool[n] = pool = self._pool(("layouts", key))
                 if is_wanted:
-                    pools = tuple(self._want(card, each) for each in end.instances)
+                    pools, come = zip(*(self._want(card, e) for e in end.instances), strict=True)
                     self.needs[pool][~len(self.layouts)] = 1
-                    self.layouts.append(TargetLayout(end.mode, end.instances, pools, is_movable))
+                    self.layouts.append(TargetLayout(end.mode, come, pools, is_movable))
         self.batches.append(tuple(gpus))
 
     def list_pools(self, at: int) -> tuple[int, ...]:
@@ -358,16 +361,12 @@ class TransitionGoal:
     def find_blockage(self, states: Sequence[GpuState], opening: Opening) -> Blockage | None:
         """Say what has to go before an opening is filled; None if what stays is in its way."""
         if opening.instance is None:
-            gone = [(gpu, each) for gpu in opening.gpus for each in states[gpu].held]
-            needs = sum_supplies(each for _, each in gone)
-            if opening.switched is not None:
-                gone = [one for one in gone if one[1].goes]
-                left = Counter(dict(sum_supplies(each for _, each in gone)))
-                for each in opening.switched:
-                    service, supply = self.count(each.work)
-                    left[service] -= supply
-                needs = tuple((+left).items())
-            return Blockage(tuple(gone), needs, is_at_once=True)
+            stops = opening.switched is None  # what stays as well
+            every = [(gpu, each) for gpu in opening.gpus for each in states[gpu].held]
+            gone = [one for one in every if stops or one[1].goes]
+            needs = dict(sum_supplies(each for _, each in gone))
+            left = self.subtract(needs, opening.switched or ())
+            return Blockage(tuple(gone), tuple(left.items()), is_at_once=True)
         (number,), slots, instance = opening.gpus, opening.slots, opening.instance
         state = states[number]
         held = state.held
@@ -382,17 +381,14 @@ class TransitionGoal:
         else:
             blockers = [each for each in held if each.slots & slots]
             rest = [each for each in held if not each.slots & slots]
-            left_over = hold(rest, state.mode)
-            if not self.fits(number, left_over, instance.profile, slots):
-                rest.sort(key=lambda e: (not e.goes, e.instance.profile != instance.profile))
-                while rest and rest[0].goes:
-                    blockers.append(rest.pop(0))
-                    left_over = hold(rest, state.mode)
-                    if self.fits(number, left_over, instance.profile, slots):
-                        break
-                else:
+            rest.sort(key=lambda e: (not e.goes, e.instance.profile != instance.profile))
+            while not self.fits(number, hold(rest, state.mode), instance.profile, slots):
+                if not rest or not rest[0].goes:
                     return None
-        is_restart = _is_restart(blockers, instance)
+                blockers.append(rest.pop(0))
+        here = blockers[0].instance if len(blockers) == 1 else None
+        place = instance.profile, instance.start
+        is_restart = here is not None and here.is_whole and (here.profile, here.start) == place
         in_place = self.is_whole and state.mode is Mode.MIG  # where what idles is used as well
         if (in_place and not is_restart) or not all(each.goes or in_place for each in blockers):
             return None
@@ -416,12 +412,3 @@ def hold(held: Iterable[TrackedInstance], mode: Mode) -> GpuState:
     for each in every:
         slots |= each.slots
     return GpuState(every, slots, mode)
-
-
-def _is_restart(blockers: Sequence[TrackedInstance], instance: Instance) -> bool:
-    if len(blockers) != 1:
-        return False
-    (one,) = blockers
-    here = one.instance
-    same = (here.profile, here.start) == (instance.profile, instance.start)
-    return same and here.is_whole

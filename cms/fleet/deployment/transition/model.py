@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -12,11 +12,6 @@ from ....solving.solution import Proof
 from ....values.numbers import shown
 from ..instance import Instance, Mode, Work
 from ..model import Deployment, FleetGpu
-
-__all__ = [
-    "Action", "Floor", "Frozen", "Kept", "Spare", "Transition", "What", "by_service", "count_kept",
-    "most_gpus", "slots_of",
-]  # fmt: skip
 
 _NOTHING = Fraction(0)
 
@@ -127,11 +122,8 @@ def _process(instance: Instance) -> tuple[str, str | None]:
 
 
 def _supply(instances: tuple[Instance, ...], service: str) -> Fraction:
-    rps = _NOTHING
-    for each in instances:
-        if each.work is not None and each.work.service == service:
-            rps += each.supply_rps
-    return rps
+    own = (each for each in instances if each.work is not None and each.work.service == service)
+    return sum((each.supply_rps for each in own), _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,26 +254,6 @@ class Transition:
 def most_gpus(start: Deployment, target: Deployment) -> int:
     """Return the larger of the numbers of GPUs in use before and after."""
     return max(len(start.used_gpus()), len(target.used_gpus()))
-
-
-def count_kept(start: Deployment, actions: Iterable[Action]) -> int:
-    """Count the instances with work that no action removes."""
-    gone = Counter((action.gpu, each) for action in actions for each in action.removes)
-    there = Counter(
-        ((card.node, card.index), each)
-        for card, each in start.instances()
-        if each.is_managed and each.work is not None
-    )
-    return (there - gone).total()
-
-
-def by_service(actions: Iterable[Action]) -> dict[str, list[int]]:
-    """Return the positions of the actions that change a service's capacity."""
-    found: dict[str, list[int]] = {}
-    for at, action in enumerate(actions):
-        for service in action.services:
-            found.setdefault(service, []).append(at)
-    return found
 
 
 def slots_of(card: FleetGpu, instance: Instance) -> int:

@@ -12,12 +12,11 @@ up, or all that it waits for is paid. Such sums are what a service lacks, and wh
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 from math import lcm
 
 from ....schedule.faults import Violation
@@ -27,8 +26,6 @@ from ..instance import Instance, Mode
 from ..model import FleetGpu
 from ..turns import turn_faults
 from .model import Action, Transition, What, slots_of
-
-__all__ = ["bits_of", "every_moment", "layout_faults", "predecessors", "when", "worst_moment"]
 
 _NOTHING = Fraction(0)
 #: Of the actions that make a moment the worst, the last ones are named.
@@ -55,7 +52,6 @@ def bits_of(bits: int) -> Iterator[int]:
 
 
 def worst_moment(
-    actions: Sequence[Action],
     ended: Sequence[int],
     adds: Mapping[int, Fraction | int],
     takes: Mapping[int, Fraction | int],
@@ -70,8 +66,7 @@ def worst_moment(
     --------
     The second action waits for the first one, so that at most one of them is there.
 
-    >>> first, second = Action("create", "a", 0), Action("create", "a", 0, after=(0,))
-    >>> worst_moment([first, second], [0, 0b1], {0: 1, 1: 1}, {0: 1})
+    >>> worst_moment([0, 0b1], {0: 1, 1: 1}, {0: 1})
     (Fraction(1, 1), (0,))
     """
     adds, takes = ({at: Fraction(n) for at, n in each.items()} for each in (adds, takes))
@@ -89,7 +84,7 @@ def worst_moment(
             seen, moment = value, number
     if seen == most:
         return seen, tuple(begun[:moment])
-    return _cut(actions, {at: adds[at] for at in begun}, takes)
+    return _cut({at: adds[at] for at in begun}, takes, {at: ended[at] & taking for at in begun})
 
 
 def _sum(amounts: Mapping[int, Fraction], bits: int) -> Fraction:
@@ -97,46 +92,21 @@ def _sum(amounts: Mapping[int, Fraction], bits: int) -> Fraction:
 
 
 def _cut(
-    actions: Sequence[Action], adds: Mapping[int, Fraction], takes: Mapping[int, Fraction]
+    adds: Mapping[int, Fraction], takes: Mapping[int, Fraction], ended: Mapping[int, int]
 ) -> tuple[Fraction, tuple[int, ...]]:
-    """Pay for what is added by what must have ended, as far as that goes: a maximum flow.
+    """Pay for what is added by what must have ended, as far as that goes: a maximum flow."""
+    import networkx as nx
 
-    From what an action adds amounts go to what it waits for, and from there on; where some is paid
-    already, its payer may be paid by another one.
-    """
     scale = lcm(*(amount.denominator for amount in (*adds.values(), *takes.values())))
-    left = {at: int(amount * scale) for at, amount in adds.items()}
-    room = {at: int(amount * scale) for at, amount in takes.items()}
-    sent: dict[int, Counter[int]] = defaultdict(Counter)  # to what has ended, from whom
-    while True:
-        # what begins is at, and what has ended ~at
-        came: dict[int, int | None] = {at: None for at, amount in left.items() if amount}
-        line = list(came)
-        for node in line:
-            if node < 0 and room.get(~node):
-                break
-            on = [~before for before in actions[node if node >= 0 else ~node].after]
-            back = sent[node] if node < 0 else {}
-            for step in (*on, *(payer for payer, amount in back.items() if amount)):
-                if step not in came:
-                    came[step] = node
-                    line.append(step)
-        else:
-            moment = tuple(at for at in adds if at in came)
-            return Fraction(sum(left.values()), scale), moment
-        path = [node]
-        while (earlier := came[path[-1]]) is not None:
-            path.append(earlier)
-        steps = [(one, two) for two, one in pairwise(path)]
-        undone = [sent[one][two] for one, two in steps if sent[one][two]]
-        amount = min(left[path[-1]], room[~node], *undone)
-        left[path[-1]] -= amount
-        room[~node] -= amount
-        for one, two in steps:
-            if sent[one][two]:
-                sent[one][two] -= amount
-            else:
-                sent[two][one] += amount
+    graph: nx.DiGraph[int | str] = nx.DiGraph()  # what begins is at, and what has ended ~at
+    graph.add_edge("adds", "takes", capacity=0)
+    for at, amount in takes.items():
+        graph.add_edge(~at, "takes", capacity=int(amount * scale))
+    for at, amount in adds.items():
+        graph.add_edge("adds", at, capacity=int(amount * scale))
+        graph.add_edges_from((at, ~before) for before in bits_of(ended[at]))
+    paid, (begun, _) = nx.minimum_cut(graph, "adds", "takes")
+    return sum(adds.values()) - Fraction(int(paid), scale), tuple(at for at in adds if at in begun)
 
 
 def every_moment(ended: Sequence[int], most: int) -> list[tuple[int, int]] | None:
@@ -219,7 +189,7 @@ def _removed_early(
             {at: n for at in own if (n := getattr(actions[at], part).count(each))}
             for part in ("removes", "adds")
         )
-        more, moment = worst_moment(actions, ended, gone, come)
+        more, moment = worst_moment(ended, gone, come)
         if more > card.instances.count(each):
             has = f"{each} removed before it is there {when(actions, moment)}"
             yield Violation("wait", card.name, has, "a wait for what adds it")
@@ -281,7 +251,7 @@ def _at_once(
             {at: n for at in moving if (n := sum(map(weight, getattr(actions[at], part))))}
             for part in ("adds", "removes")
         )
-        more, moment = worst_moment(actions, ended, adds, takes)
+        more, moment = worst_moment(ended, adds, takes)
         if more > 0:
             over = 0
             for at in moment:

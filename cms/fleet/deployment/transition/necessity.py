@@ -1,4 +1,8 @@
-"""Why fewer spare GPUs will not do: work that can never stop, and work that can never begin.
+"""Why no more is kept, and why fewer spare GPUs will not do: what a transition's bounds rest on.
+
+What both sides have in common bounds what is kept. Where GPUs would have to be cut in two ways at
+once to keep all of that, prices say so (:mod:`~cms.fleet.placement.kept_bound`). Work that can
+never stop or begin proves that too few spare GPUs will not do.
 
 Theorem. Let X be work that runs at the start, Y work that does not, and for each of X and Y let
 instances have weights, none below 0, such that any filling of the room beside all instances of X,
@@ -32,15 +36,20 @@ from functools import lru_cache
 from math import lcm
 from typing import NamedTuple
 
+from ....errors import CmsError, InvalidCertificate
 from ....knapsack.pricing import cheapest_option
+from ....schedule.faults import Violation
+from ....solving.solution import Proof
+from ....values.frozen import FrozenMap
 from ...hardware import Gpu
-from ...placement.gpu_group import layouts_around
+from ...placement.gpu_group import GpuGroup, group_equivalent_gpus, layouts_around
+from ...placement.kept_bound import Prices, best_prices, most_kept
+from ...placement.placement_model import Demand
 from ...placement.program import Limits
-from ..instance import Instance, Kind, State
-from .kept import has_starts
-from .model import Frozen, Spare, Transition, most_gpus
-
-__all__ = ["find_frozen", "prove_spare", "spare_fault"]
+from ..checking import has_our_work
+from ..instance import Instance, Kind, Mode, State
+from ..model import Deployment
+from .model import Frozen, Kept, KeptPrices, Spare, Transition, most_gpus
 
 #: What instances are weighed by.
 _UNITS = ("memory", "compute")
@@ -237,3 +246,93 @@ def spare_fault(of: Transition, proof: Frozen) -> str:
     if not question.in_the_way(stays, never, places=proof.places):
         return "the target has all that stays, and nothing that never begins"
     return ""
+
+
+# --- how many instances can be kept ---------------------------------------------------------------
+
+
+def in_common(start: Deployment, target: Deployment, *, places: bool = False) -> int:
+    """Count what both sides have of each kind, or of each kind at each place."""
+    if not places:
+        return (start.kinds() & target.kinds()).total()
+    here, there = (
+        Counter(
+            (card.name, each.profile, each.start, each.work)
+            for card, each in side.instances()
+            if each.is_managed and each.work is not None
+        )
+        for side in (start, target)
+    )
+    return (here & there).total()
+
+
+def proved_kept(
+    start: Deployment, target: Deployment, count: int, bound: tuple[int, Proof], limits: Limits
+) -> Kept:
+    """Say how many are kept of at most how many, with prices where it takes any to prove it.
+
+    It is on a solver's word where prices prove nothing: of GPUs that are not cut by MIG, and of
+    contents as grouped.
+    """
+    most, proof = max(count, bound[0]), bound[1]
+    if proof is not Proof.CHECKED or in_common(start, target) <= most:
+        return Kept(count, most, proof)
+    if has_starts(start) and has_starts(target):
+        spots, demand = _program(start, target)
+        found = best_prices(spots, demand, limits)
+        if found is not None:
+            kinds = sorted(found[0].kinds.items())
+            prices = KeptPrices(
+                tuple((demand.kinds[at].work, price) for at, price in kinds),
+                FrozenMap(found[0].blocks),
+                FrozenMap(found[0].gpus),
+            )
+            if _most(spots, demand, prices) <= most:
+                return Kept(count, most, proof, prices=prices)
+    return Kept(count, most, Proof.SOLVER)
+
+
+def has_starts(side: Deployment) -> bool:
+    """Whether all that is there is cut by MIG, at known starts."""
+    return all(card.mode is Mode.MIG and each.start is not None for card, each in side.instances())
+
+
+def _program(start: Deployment, target: Deployment) -> tuple[tuple[GpuGroup, ...], Demand]:
+    counts = target.kinds()
+    kinds = tuple(counts)
+    gpus = Counter(card.gpu.key for card in target.gpus() if has_our_work(card))
+    spots = group_equivalent_gpus(start, {kind: number for number, kind in enumerate(kinds)})
+    return spots, Demand(kinds, tuple(counts.values()), gpus, ())
+
+
+def _most(spots: tuple[GpuGroup, ...], demand: Demand, prices: KeptPrices) -> int:
+    number = {kind.work: at for at, kind in enumerate(demand.kinds)}
+    if unknown := [work for work, _ in prices.works if work not in number]:
+        raise InvalidCertificate(f"a price of {unknown[0]}, which is not wanted")
+    if far := prices.gpus.keys() - demand.gpus.keys():
+        raise InvalidCertificate(f"a price of {min(far)}, which the target does not use")
+    works = {number[work]: price for work, price in prices.works}
+    return most_kept(spots, demand, Prices(works, prices.blocks, prices.gpus))
+
+
+def kept_faults(transition: Transition) -> Iterator[Violation]:
+    """Say what is wrong with the bound that a transition states, if it is said to be checked."""
+    kept, start, target = transition.kept, transition.start, transition.target
+    if kept.proof is not Proof.CHECKED:
+        return
+    why = ""
+    if kept.prices is None:
+        if (most := in_common(start, target, places=kept.places)) > kept.most:
+            why = f"no prices, and {most} in common"
+    elif not (has_starts(start) and has_starts(target)):
+        why = "prices of GPUs that are not cut by MIG, or without starts"
+    else:
+        spots, demand = _program(start, target)
+        try:
+            if (most := _most(spots, demand, kept.prices)) > kept.most:
+                why = f"prices that prove no more than {most}"
+        except CmsError as fault:
+            why = str(fault)
+    if why:
+        has = f"at most {kept.most} instances kept, with {why}"
+        yield Violation("kept", "the transition", has, "a bound that is proved")

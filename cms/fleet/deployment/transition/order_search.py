@@ -23,9 +23,10 @@ from typing import NamedTuple
 
 from ....errors import AlgorithmError
 from ...placement.program import Limits
-from .durations import Durations
+from .durations import Durations, Timed, find_least
 from .goal import TransitionGoal
 from .model import Action, What
+from .replay import temporaries
 from .search_rule import (
     Choice,
     apply_choice,
@@ -38,9 +39,7 @@ from .search_rule import (
     remove_rest,
 )
 from .search_state import SearchSettings, SearchState
-from .waits import ordered, temporaries
-
-__all__ = ["SearchOptions", "Sequenced", "find_sequences"]
+from .waits import ordered
 
 #: The search over all choices: the most GPUs that are not done, and the most states times
 #: GPUs of the fleet; of switches, which are cheap, all GPUs and so many states.
@@ -48,7 +47,7 @@ _FEW_GPUS, _STATES, _SWITCH_STATES = 6, 6000, 5000
 #: Maximum number of sequences to choose from.
 _WANTED = 6
 #: Maximum number of beginnings that differ a little from the quickest one; fewer where they times
-#: the square of the number of openings exceed a limit.
+#: the square of the number of openings exceed a limit, and none where nothing can be quicker.
 _CHANGES, _ENOUGH = 60, 150_000
 #: Maximum number of additional actions for less time.
 _MORE_ACTIONS = 2
@@ -122,7 +121,10 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
         return more, one.end, len(one.actions)
 
     best = min(found, key=cost)
-    for _ in range(min(_CHANGES, _ENOUGH // size - len(found)) if goal.openings else 0):
+    timed = Timed.of(goal.start, best.actions, options.durations, options.max_parallel)
+    least = find_least(goal.start, best.actions, goal.floors, timed)
+    is_least = best.end <= least and not any(temporaries(goal.start, best.actions))
+    for _ in range(0 if is_least else min(_CHANGES, _ENOUGH // size - len(found))):
         if limits.over:
             break
         one = look(best.settings.vary(len(goal.services), rng))
@@ -144,25 +146,29 @@ def _search_in_time(
     now, done, most = 0, 0, _limit_actions(state)
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
+
+    def begin(choice: Choice) -> None:
+        nonlocal done
+        apply_choice(state, choice)
+        done = _begin_actions(state, done, now, durations, free_at, due)
+
     while not limits.over and done <= most:
-        for choice in _list_now(state):
-            apply_choice(state, choice)
-            done = _begin_actions(state, done, now, durations, free_at, due)
-        reserved: set[int] = set()
-        for found in cover_openings(state) if state.blockages and not due else ():
-            services = _services_of(state, found)
-            if reserved.isdisjoint(services) and _can_cover(state, found):
-                reserved |= services
-                apply_choice(state, Choice(found.covers))
-                done = _begin_actions(state, done, now, durations, free_at, due)
-                if not state.settings.side_by_side:
-                    break
+        while state.blockages and (choice := next(fill_openings(state), None)) is not None:
+            begin(choice)
+        for choice in clear_openings(state) if state.blockages else ():
+            # what comes to an opening is decided when it is free
+            begin(choice._replace(opening=-1) if choice.gone else choice)
+        for choice in remove_rest(state) if not state.blockages else ():
+            begin(choice)
+        for choice in cover_openings(state) if state.blockages and not due else ():
+            begin(Choice(choice.covers))
+            if not state.settings.side_by_side or state.goal.tool is None:
+                break
         if not due:
             drop = next(drop_instances(state), None)
             if drop is None:
                 break
-            apply_choice(state, drop)
-            done = _begin_actions(state, done, now, durations, free_at, due)
+            begin(drop)
             continue
         now = due[0][0]
         while due and due[0][0] == now:
@@ -178,17 +184,6 @@ def _search_in_time(
 def _limit_actions(state: SearchState) -> int:
     """Return a number of actions after which a search goes in circles."""
     return 100 + 20 * (len(state.goal.openings) + sum(len(each.held) for each in state.gpus))
-
-
-def _list_now(state: SearchState) -> Iterator[Choice]:
-    """Iterate over what can begin now, while what was listed before begins."""
-    while state.blockages and (choice := next(fill_openings(state), None)) is not None:
-        yield choice
-    for choice in clear_openings(state) if state.blockages else ():
-        # what comes to an opening is decided when it is free
-        yield choice._replace(opening=-1) if choice.gone else choice
-    if not state.blockages:
-        yield from remove_rest(state)
 
 
 def _begin_actions(
@@ -211,32 +206,12 @@ def _begin_actions(
             if gpu not in state.busy:
                 state.busy.add(gpu)
                 state.in_use += not state.gpus[gpu].held  # until it is empty
-        for each in action.adds or (None,):
-            service, supply = -1, 0
-            if each is not None:
-                service, supply = goal.count(each.work)
+        for work in [each.work for each in action.adds] or [None]:
+            service, supply = goal.count(work)
             if service >= 0:
                 state.withheld[service] += supply
             heappush(due, (end, service, supply, gpu))
     return len(state.actions)
-
-
-def _services_of(state: SearchState, choice: Choice) -> set[int]:
-    found = {each.service for _, each in choice.gone if each.supply}
-    if choice.opening >= 0:
-        blockage = state.blockages[choice.opening]
-        found |= {service for service, _ in blockage.needs} if blockage is not None else set()
-    return found
-
-
-def _can_cover(state: SearchState, choice: Choice) -> bool:
-    """Whether there is room for all covers, after others have been made."""
-    trial = state.copy()
-    for cover in choice.covers:
-        if not trial.can_cover(cover):
-            return False
-        trial.cover(cover)
-    return True
 
 
 def _search_one_by_one(

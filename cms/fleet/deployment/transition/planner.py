@@ -1,15 +1,15 @@
-"""From what runs to what is wanted: a transition on the fewest spare GPUs that were found to do."""
+"""From what runs to what is wanted, on the fewest spare GPUs that were found to do; and back."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import Literal
 
-from ....errors import CmsError, InvalidOption, InvalidProblem
+from ....errors import AlgorithmError, CmsError, InvalidOption, InvalidProblem
 from ....solving.solution import Proof
 from ....values.frozen import FrozenMap
 from ....values.numbers import Number, exact, shown
@@ -19,25 +19,42 @@ from ..checking import check_deployment
 from ..difference import with_fixed
 from ..instance import State
 from ..model import Deployment
-from ..recounting import recounted, with_known_curves
+from ..recounting import outdated, recounted, with_known_curves
 from ..wanted import DesiredState
+from .checking import check_transition
 from .durations import Durations
 from .goal import TransitionGoal
-from .kept import in_common, proved_kept
-from .model import Floor, Kept, Spare, Transition, count_kept, most_gpus
-from .necessity import find_frozen
+from .model import Action, Floor, Frozen, Kept, Spare, Transition, What, most_gpus
+from .necessity import find_frozen, in_common, prove_spare, proved_kept
 from .order_search import SearchOptions, find_sequences
-from .outcome import Impossible, check_result, find_end
-from .waits import ShortOrder, find_short_order, order_groups
+from .replay import count_kept, find_end, list_uses, most_in_use, temporaries
+from .waits import ShortOrder, find_short_order, order_groups, ordered
 from .whole_gpus import PartitioningTool, align_target
-
-__all__ = ["find_order", "finish", "floors_of", "transition"]
 
 #: Where it is impossible, these shares of the floors are tried, each from a number of beginnings.
 _LOWER, _TRIES = tuple(Fraction(tenths, 10) for tenths in (9, 8, 7, 5)), 3
 #: Up to this number of GPUs what could stay is given up, one instance at a time, before another GPU
 #: is borrowed: 4 of 1,000 drawn pairs of A30s need one less for that.
 _FEW_GPUS = 4
+_INVERSE = {What.CREATE: What.DELETE, What.DELETE: What.CREATE}
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """There is no transition, or none was found.
+
+    `proof`: ``CHECKED``: the reasons prove it. ``SOLVER``: a solver says so. ``NONE``: none was
+    found, and there may be one. `necessity`: What proves that the GPUs that may be used are too
+    few, if that is why.
+    """
+
+    reasons: tuple[str, ...]
+    proof: Proof
+    necessity: Frozen | None = None
+
+    def __str__(self) -> str:
+        what = "no transition was found" if self.proof is Proof.NONE else "there is no transition"
+        return f"{what}: {'; '.join(self.reasons)}"
 
 
 def transition(
@@ -152,7 +169,7 @@ def find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> Short
 
 def finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -> Transition:
     """Prove what can be proved of what was found, and check it."""
-    target = find_end(goal.start, goal.target, best.actions)
+    target = goal.target.with_gpus(find_end(goal.start, best.actions))
     count = count_kept(goal.start, best.actions)
     if not goal.cuts_parts:
         most = max(count, in_common(goal.start, target, places=kept.places))
@@ -162,6 +179,34 @@ def finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -
     else:
         kept = proved_kept(goal.start, target, count, (kept.most, kept.proof), limits)
     return check_result(goal.start, target, goal.floors, best.actions, best.gpus, kept, limits)
+
+
+def check_result(
+    start: Deployment,
+    target: Deployment,
+    floors: Mapping[str, Floor],
+    actions: Sequence[Action],
+    gpus: int,
+    kept: Kept,
+    limits: Limits | None = None,
+) -> Transition:
+    """Return a transition that has passed the check; one that has not is a defect.
+
+    `gpus`: In use at some moment, and no more at any. Within `limits`, if there are any, a proof is
+    looked for that fewer spare GPUs will not do.
+    """
+    both = {c.name for c in (*start.used_gpus(), *target.used_gpus())}
+    borrowed = tuple(sorted({action.name for action in actions if action.adds} - both))
+    temporary, _ = temporaries(start, actions)
+    actions = tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions))
+    lent = Spare(gpus - most_gpus(start, target), borrowed=borrowed)
+    done = Transition(start, target, floors, actions, lent, kept)
+    if limits is not None:
+        done = replace(done, spare=prove_spare(done, limits))
+    faults = check_transition(done)
+    if faults:
+        raise AlgorithmError("transition", f"it is refused: {'; '.join(map(str, faults[:5]))}")
+    return done
 
 
 def _refuse(goal: TransitionGoal, most: int, kept: Kept, options: SearchOptions) -> Impossible:
@@ -314,10 +359,8 @@ def floors_of(
     floors = {}
     for name in names:
         own = exact(shares.get(name, share), f"the floor of {name}", error=InvalidOption)
-        if name not in new:
-            floors[name] = Floor(Fraction(0), "the service goes")
-        elif name not in old:
-            floors[name] = Floor(Fraction(0), "the service comes")
+        if name not in new or name not in old:
+            floors[name] = Floor(Fraction(0), f"the service {'goes' if name in old else 'comes'}")
         else:
             today, rate = start.capacity(name), new[name].rate_rps
             before = old[name].rate_rps or today
@@ -329,3 +372,76 @@ def floors_of(
                 rps, reason = today, f"all it has today, less than {reason}"
             floors[name] = Floor(rps, reason)
     return FrozenMap(floors)
+
+
+# --- the way back ---------------------------------------------------------------------------------
+
+
+def reversal(transition: Transition) -> Transition:
+    """Return the transition back, which has passed `check_transition` as well.
+
+    Every action is undone, in reverse order. It visits the same states, so it keeps the same floors
+    with the same spare GPUs; what waits for what is worked out anew.
+
+    Returns
+    -------
+    Transition
+        Its target is the start again, but that nothing lacks a compute instance, starting or
+        draining there: what was so and has gone is not brought back. A service asks for no more
+        than it had.
+
+    Examples
+    --------
+    >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
+    >>> from cms.fleet import get_gpu
+    >>> from cms.fleet.deployment.transition import transition
+    >>> card = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
+    >>> now = Deployment((FleetNode("a", (card,)),))
+    >>> then = now.with_gpus({("a", 0): card.with_instances([Instance("4g.40gb", 0)])})
+    >>> print(*reversal(transition(now, then)).actions, sep="\\n")
+    delete on a/0: 4g.40gb@0 idle
+    create on a/0: 3g.40gb@0 idle
+    """
+    modes = {(card.node, card.index): card.mode for card in transition.start.gpus()}
+    back: list[Action] = []
+    for action in transition.actions:
+        mode = modes[action.gpu] if action.mode is not None else None
+        modes[action.gpu] = action.mode or modes[action.gpu]
+        adds = tuple(
+            replace(each, gpu_instance=None, uuid=None)
+            for each in action.removes
+            if each.state is State.RUNNING
+        )
+        if action.removes and not (adds or action.adds or mode):
+            continue
+        what = _INVERSE.get(action.what, action.what)
+        if action.removes and not adds and what is not What.REPARTITION:
+            what = What.DELETE
+        back.append(replace(action, what=what, removes=action.adds, adds=adds, after=(), mode=mode))
+    back.reverse()
+    start = transition.target
+    target = _as_it_was(transition).with_gpus(find_end(start, back))
+    most = most_in_use(list_uses(start, back))
+    actions = ordered(start, back, transition.floors, most)
+    both = in_common(start, target, places=True)
+    kept = Kept(count_kept(start, back), both, Proof.CHECKED, places=True)
+    return check_result(start, target, transition.floors, actions, most, kept)
+
+
+def _as_it_was(transition: Transition) -> Deployment:
+    """Ask for no more than there was: a way back need not lead to what had been asked for.
+
+    Nor within the limits that had been: what comes on the way was counted by the new ones. Only
+    where these do not admit what is to run again, it is the old ones that do.
+    """
+    start = transition.start
+    new = {each.name: each for each in transition.target.services}
+    old = {work.service for work in outdated(start, transition.target)}
+    services = tuple(
+        replace(
+            each if each.name in old else new.get(each.name, each),
+            rate_rps=min(each.rate_rps, start.capacity(each.name)),
+        )
+        for each in start.services
+    )
+    return replace(start, services=services)

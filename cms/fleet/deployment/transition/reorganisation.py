@@ -32,10 +32,7 @@ from ..turns import Content, contents_of, takes_turns
 from .goal import TransitionGoal
 from .model import Kept, Transition, most_gpus
 from .order_search import SearchOptions
-from .outcome import Impossible
-from .planner import find_order, finish, floors_of
-
-__all__ = ["assign_contents", "reorganise"]
+from .planner import Impossible, find_order, finish, floors_of
 
 _Place = tuple[str, int]
 

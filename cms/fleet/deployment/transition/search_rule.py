@@ -13,11 +13,6 @@ from ..instance import Instance, Mode, State
 from .goal import TrackedInstance, Use, sum_supplies
 from .search_state import Cover, SearchState
 
-__all__ = [
-    "Choice", "apply_choice", "clear_openings", "cover_openings", "drop_instances", "fill_openings",
-    "list_choices", "list_rooms", "remove_rest",
-]  # fmt: skip
-
 T = TypeVar("T")
 #: What goes, each with its GPU.
 Gone = tuple[tuple[int, TrackedInstance], ...]
@@ -53,10 +48,8 @@ def apply_choice(state: SearchState, choice: Choice) -> None:
 
 def list_choices(state: SearchState) -> Iterator[Choice]:
     """Iterate over what can be done next, the best by the rules first."""
-    if not state.blockages:
-        yield from remove_rest(state)
-        return
-    for rule in (fill_openings, clear_openings, cover_openings, drop_instances):
+    rules = fill_openings, clear_openings, cover_openings, drop_instances
+    for rule in rules if state.blockages else (remove_rest,):
         yield from rule(state)
 
 
@@ -164,10 +157,9 @@ def _can_begin(state: SearchState, number: int, gone: Gone) -> bool:
 
 
 def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...] = ()) -> Choice:
-    if number < 0:
-        return Choice(covers, gone)
-    blockage = state.blockages[number]
-    return Choice(covers, () if blockage is not None and blockage.is_at_once else gone, number)
+    blockage = state.blockages.get(number)
+    is_at_once = blockage is not None and blockage.is_at_once
+    return Choice(covers, () if is_at_once else gone, number)
 
 
 def _list_blocked(state: SearchState) -> Iterator[tuple[int, Gone, Needs]]:
@@ -200,7 +192,10 @@ def _waste(state: SearchState, gone: Gone, needs: Needs) -> float:
 
 
 def cover_openings(state: SearchState) -> Iterator[Choice]:
-    """C: iterate over openings that can be cleared once something covers for what goes."""
+    """C: iterate over openings that can be cleared once something covers for what goes.
+
+    Once covers have come, those for other services alone, with covers that there still is room for.
+    """
     if state.goal.tool is None:
         yield from _move_processes(state)
         return
@@ -213,22 +208,29 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
     for number, gone, lacking in _in_order(state, prices)[:_TRIED]:
         covers = find_covers(state, number, gone, lacking)
         if covers is not None:
-            taken = sum(_slots_taken(state, cover) for cover in covers)
+            taken = sum(_count_slots(state, cover) for cover in covers)
             cost = taken / max(1, _unlocked(state, number, gone))
-            ready.append((cost, _clear(state, number, gone, covers)))
-    yield from _in_order(state, ready)
+            ready.append((cost, (number, gone, lacking, covers)))
+    done, reserved = len(state.actions), set[int]()
+    for number, gone, lacking, covers in _in_order(state, ready):
+        services = {each.service for _, each in gone if each.supply}
+        if len(state.actions) > done:
+            again = find_covers(state, number, gone, lacking) if not services & reserved else None
+            if again is None:
+                continue
+            covers = again
+        yield _clear(state, number, gone, covers)
+        reserved |= services
 
 
 def _move_processes(state: SearchState) -> Iterator[Choice]:
     """Have what is to come to a GPU in use come to an empty one instead."""
     goal = state.goal
-    if state.in_use >= state.most:
-        return
     empty = [
         n for n, each in enumerate(state.gpus)
         if not each.held and not state.open_on.get(n) and each.mode is Mode.MPS
     ]  # fmt: skip
-    for number in state.blockages:
+    for number in state.blockages if state.in_use < state.most else ():
         (home,) = goal.openings[number].gpus
         to_be = goal.ends[home].instances
         key = goal.cards[home].gpu.key
@@ -237,7 +239,7 @@ def _move_processes(state: SearchState) -> Iterator[Choice]:
             yield Choice((Cover(tuple((other, each) for each in to_be), opening=number),))
 
 
-def _slots_taken(state: SearchState, cover: Cover) -> int:
+def _count_slots(state: SearchState, cover: Cover) -> int:
     if cover.old is not None and not cover.old.supply:
         return 1
     goal = state.goal
@@ -299,12 +301,7 @@ def find_covers(
             return None
         trial.cover(cover)
         covers.append(cover)
-        for gpu, each in cover.places:
-            new = goal.track(gpu, each, goes=True)
-            if new.service in left:
-                left[new.service] -= new.supply
-                if left[new.service] <= 0:
-                    del left[new.service]
+        left = goal.subtract(left, (each for _, each in cover.places))
     return tuple(covers)
 
 
@@ -398,10 +395,7 @@ def _find_empty_batch(state: SearchState, lacks: dict[int, int]) -> Cover | None
             gain, instances = _fill_with_covers(state, gpu, left)
             worth += gain
             places += [(gpu, each) for each in instances]
-            for each in instances:
-                service, supply = goal.count(each.work)
-                left[service] -= supply
-            left = {service: lack for service, lack in left.items() if lack > 0}
+            left = goal.subtract(left, instances)
         if worth and (best is None or worth > best[0]):
             best = worth, Cover(tuple(places))
     return None if best is None else best[1]

@@ -16,8 +16,6 @@ from ..instance import Instance, Mode, State
 from .goal import Blockage, TrackedInstance, TransitionGoal, hold
 from .model import Action, What
 
-__all__ = ["Cover", "SearchSettings", "SearchState"]
-
 T = TypeVar("T")
 
 #: Of changed settings: one service in this many gets another weight, times e to this deviation.
@@ -116,15 +114,10 @@ class SearchState:
     def copy(self, settings: SearchSettings | None = None) -> SearchState:
         """Return the same state, to go on from in another way."""
         other = object.__new__(SearchState)
-        other.__dict__.update(self.__dict__)
-        other.settings = self.settings if settings is None else settings
-        other.gpus, other.slack, other.old = self.gpus[:], self.slack[:], self.old[:]
-        other.going = self.going[:]
+        for name, value in self.__dict__.items():
+            other.__dict__[name] = value.copy() if isinstance(value, list | dict | set) else value
         other.need = [dict(each) for each in self.need]
-        other.actions, other.groups = self.actions[:], self.groups[:]
-        other.withheld, other.busy = self.withheld[:], set(self.busy)
-        other.open_on, other.blockages = dict(self.open_on), dict(self.blockages)
-        other.free, other.room = set(self.free), self.room.copy()
+        other.settings = self.settings if settings is None else settings
         return other
 
     @property
@@ -178,10 +171,9 @@ class SearchState:
     def layout_urgency(self, use: int) -> float:
         """Return how much waits for what a layout has places for."""
         return sum(
-            max((max(0.0, self.urgency(self.goal.uses[u].service)) for u in self.need[pool]),
-                default=0.0)
+            max([0.0, *(self.urgency(self.goal.uses[u].service) for u in self.need[pool])])
             for pool in self.goal.layouts[~use].pools
-        )  # fmt: skip
+        )
 
     def share_out(self, at: int, *, is_random: bool = False) -> dict[int, int] | None:
         """Say how many layouts of each pool a batch takes; None if it cannot, or can wait.
@@ -229,18 +221,15 @@ class SearchState:
             return
         assert opening.instance is not None
         new = self._take(gpu, opening.instance, opening.pool, use)
-        gone = [each for _, each in blockage.gone]
-        if gone and not blockage.is_restart:
-            for each in gone:
-                self._change(What.DELETE, gpu, (each,), ())
-            gone = []
+        if blockage.is_restart:
+            self._restart(gpu, blockage.gone[0][1], new)
+            return
+        for _, each in blockage.gone:
+            self._change(What.DELETE, gpu, (each,), ())
         mode = self.goal.ends[gpu].mode
         if self.gpus[gpu].mode is not mode:
             self._change(What.REPARTITION, gpu, (), (), mode)
-        if gone:
-            self._restart(gpu, gone[0], new)
-        else:
-            self._change(What.CREATE, gpu, (), (new,))
+        self._change(What.CREATE, gpu, (), (new,))
 
     def _take(
         self, gpu: int, instance: Instance, pool: int, use: int | None = None
@@ -250,8 +239,9 @@ class SearchState:
         if use is None:
             use = max(need, key=lambda u: (self.urgency(uses[u].service), uses[u].supply))
         _add(need, use, -1)
-        new = replace(instance, work=uses[use].work, gpu_instance=None, uuid=None)
-        return self.goal.track(gpu, new, goes=False)
+        if instance.work is not uses[use].work:
+            instance = replace(instance, work=uses[use].work)
+        return self.goal.track(gpu, instance, goes=False)
 
     def _restart(self, gpu: int, old: TrackedInstance, new: TrackedInstance) -> None:
         known = old.instance
@@ -283,27 +273,6 @@ class SearchState:
                 self._change(What.REPARTITION if goal.is_whole else What.CREATE, gpu, (), come)
         self._group = 0
 
-    def can_cover(self, cover: Cover) -> bool:
-        """Whether there still is room for a cover."""
-        goal, taken = self.goal, 0
-        for gpu, instance in cover.places:
-            state = self.gpus[gpu]
-            if gpu in self.busy:
-                return False
-            if cover.old is not None:
-                supplies = ((cover.old.service, cover.old.supply),) if cover.old.supply else ()
-                if cover.old not in state.held or not self.can_miss(supplies):
-                    return False
-            elif goal.cuts_parts:
-                slots = goal.slots(goal.cards[gpu].gpu, instance.profile, instance.start)
-                if not self.can_take(gpu) or not goal.fits(gpu, state, instance.profile, slots):
-                    return False
-            elif state.held:
-                return False
-            else:
-                taken = len({on for on, _ in cover.places})
-        return self.in_use + taken <= self.most
-
     def remove(self, gone: Sequence[tuple[int, TrackedInstance]]) -> None:
         """Have instances go that go at once."""
         for gpu, each in gone:
@@ -312,13 +281,10 @@ class SearchState:
                 self.repartition(at)
                 return
             if self.goal.is_whole and self.goal.cards[gpu].mode is Mode.MIG:
-                self._stop(gpu, each)
+                idle = replace(each.instance, work=None, state=State.RUNNING)
+                self._restart(gpu, each, self.goal.track(gpu, idle, goes=False))
             else:
                 self._change(What.DELETE, gpu, (each,), ())
-
-    def _stop(self, gpu: int, old: TrackedInstance) -> None:
-        idle = replace(old.instance, work=None, state=State.RUNNING)
-        self._restart(gpu, old, self.goal.track(gpu, idle, goes=False))
 
     def repartition(
         self, at: int, take: dict[int, int] | None = None, use: int | None = None

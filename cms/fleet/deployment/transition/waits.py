@@ -31,7 +31,7 @@ The old schedule still respects all waits, so that a new one can only be shorter
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,11 +41,8 @@ from ..checking import check_gpu
 from ..instance import Instance
 from ..model import Deployment, FleetGpu
 from .durations import Durations, Timed
-from .model import Action, Floor, What, by_service, slots_of
-
-__all__ = [
-    "ShortOrder", "find_short_order", "most_in_use", "order_groups", "ordered", "temporaries",
-]  # fmt: skip
+from .model import Action, Floor, What, slots_of
+from .replay import list_changes, list_uses, most_in_use
 
 _Place = tuple[str, int]
 _ROUNDS = 6
@@ -84,67 +81,27 @@ def _with_waits(actions: Sequence[Action], waits: Sequence[set[int]]) -> tuple[A
     return tuple(found)
 
 
-def most_in_use(start: Deployment, actions: Sequence[Action]) -> int:
-    """Return how many GPUs are in use at most, if each action has ended before the next begins."""
-    held = {(card.node, card.index): len(card.instances) for card in start.gpus()}
-    most = used = sum(count > 0 for count in held.values())
-    for action in actions:
-        before = held[action.gpu]
-        # what removes and adds at once has the GPU all the time
-        held[action.gpu] = before - len(action.removes) + len(action.adds)
-        used += (held[action.gpu] > 0) - (before > 0)
-        most = max(most, used)
-    return most
-
-
-def temporaries(start: Deployment, actions: Sequence[Action]) -> tuple[set[int], set[int]]:
-    """Return the actions whose additions go again or that remove such, and those not to tell.
-
-    Which of equal ones goes cannot be told.
-    """
-    adders: dict[tuple[_Place, Instance], list[int]] = {}
-    for card, instance in start.instances():
-        adders.setdefault(((card.node, card.index), instance), []).append(-1)
-    temporary: set[int] = set()
-    unsure: set[int] = set()
-    for at, action in enumerate(actions):
-        for each in action.removes:
-            there = adders.get((action.gpu, each), [])
-            if len(there) > 1:
-                unsure.update((at, *there))
-            if there and (adder := there.pop()) >= 0:
-                temporary.update((at, adder))
-        for each in action.adds:
-            adders.setdefault((action.gpu, each), []).append(at)
-    return temporary, unsure
-
-
 def _for_floors(
     start: Deployment, actions: Sequence[Action], floors: Mapping[str, Floor], waits: list[set[int]]
 ) -> None:
-    own = by_service(actions)
+    changes = list_changes(actions)
     for service, floor in floors.items():
         if floor.rps <= 0:
             continue
-        here = [(at, actions[at]) for at in own.get(service, ())]
-        adders = [(at, rps) for at, a in here if (rps := a.added_rps(service))]
-        guaranteed, used = start.capacity(service), 0
-        for at, action in here:
-            if not (removed := action.removed_rps(service)):
-                continue
-            guaranteed -= removed
+        removed, added = changes[service]
+        adders, guaranteed, used = list(added.items()), start.capacity(service), 0
+        for at, rps in removed.items():
+            guaranteed -= rps
             while guaranteed < floor.rps:
                 if used == len(adders) or adders[used][0] >= at:
-                    raise AlgorithmError(
-                        "transition",
-                        f"action {at} ({action}) takes {service} below its floor of {floor}",
-                    )
+                    what = f"{actions[at]}) takes {service} below its floor of {floor}"
+                    raise AlgorithmError("transition", f"action {at} ({what}")
                 guaranteed += adders[used][1]
                 used += 1
             surplus = guaranteed - floor.rps
-            for before, rps in reversed(adders[:used]):  # the last ones end last
-                if rps <= surplus:
-                    surplus -= rps
+            for before, more in reversed(adders[:used]):  # the last ones end last
+                if more <= surplus:
+                    surplus -= more
                 else:
                     waits[at].add(before)
 
@@ -155,101 +112,62 @@ def _for_layouts(start: Deployment, actions: Sequence[Action], waits: list[set[i
     since: dict[_Place, list[int]] = {}
     for at, action in enumerate(actions):
         gpu, before = action.gpu, since.setdefault(action.gpu, [])
+        card, every = cards[gpu], [*before, at]
         if gpu in last and (action.adds or action.has_its_gpu):
             waits[at].add(last[gpu])
         if action.has_its_gpu:
             waits[at].update(before)
-            held = list(cards[gpu].instances)
-            for b in (*before, at):
-                _take(held, actions[b].removes, b)
-                held += actions[b].adds
-            cards[gpu] = cards[gpu].with_instances(held, action.mode)
+            cards[gpu] = card.with_instances(_list_most(card, actions, every, every), action.mode)
             last[gpu], since[gpu] = at, []
             continue
         if action.adds:
-            waits[at].update(_needed(cards[gpu], actions, before, at))
+            comes = sum(slots_of(card, each) for each in action.adds)
+            removers = [b for b in before if actions[b].removes]
+            in_place = [
+                b for b in removers if comes & sum(slots_of(card, e) for e in actions[b].removes)
+            ]
+            faults: tuple[Violation, ...] = ()
+            for ended in (in_place, removers):  # those in its slots; all for sums and maxima
+                most = tuple(_list_most(card, actions, every, ended))
+                if not (faults := check_gpu(replace(card, instances=most))):
+                    waits[at].update(ended)
+                    break
+            else:
+                raise AlgorithmError("transition", f"action {at} ({action}): {faults[0]}")
         # an instance goes only after it has come
         own = (*(b for b in (last.get(gpu),) if b is not None), *before)
         waits[at].update(b for b in own if set(actions[b].adds) & set(action.removes))
         before.append(at)
 
 
-def _needed(
-    card: FleetGpu, actions: Sequence[Action], before: Sequence[int], at: int
-) -> Sequence[int]:
-    """Return the earlier actions on a GPU that have to end before something is added to it."""
-    action = actions[at]
-    faults: tuple[Violation, ...] = ()
-    slots = {b: sum(slots_of(card, each) for each in actions[b].removes) for b in before}
-    comes = sum(slots_of(card, each) for each in action.adds)
-    every = [b for b in before if actions[b].removes]
-    for ended in ([b for b in before if slots[b] & comes], every):
-        most = _most(card, actions, before, ended, action)
-        if not (faults := check_gpu(replace(card, instances=tuple(most)))):
-            return ended
-    raise AlgorithmError("transition", f"action {at} ({action}): {faults[0]}")
-
-
-def _most(
-    card: FleetGpu,
-    actions: Sequence[Action],
-    before: Sequence[int],
-    ended: Collection[int],
-    action: Action,
+def _list_most(
+    card: FleetGpu, actions: Sequence[Action], every: Sequence[int], ended: Collection[int]
 ) -> list[Instance]:
-    """Return all that can be on a GPU while an action is under way, after some have ended.
-
-    The place of a restart is taken once, ended or not.
-    """
-    there = [*card.instances, *(each for b in before for each in actions[b].adds)]
-    for b in before:
-        if b in ended or actions[b].what is What.RESTART:
-            _take(there, actions[b].removes, b)
-    there += [each for each in action.adds if each not in action.removes]
-    places = {(new.profile, new.start) for new in action.adds}
-    for one in action.removes:  # in a restart the place is taken once
-        if (one.profile, one.start) in places:
-            there.remove(one)
+    """List all that can be on a GPU with these actions begun and some of them ended."""
+    there = [*card.instances, *(each for at in every for each in actions[at].adds)]
+    for at in every:
+        if at in ended or actions[at].what is What.RESTART:  # its place is taken once
+            for each in actions[at].removes:
+                if each not in there:
+                    what = f"action {at} removes {each}, which is not there"
+                    raise AlgorithmError("transition", what)
+                there.remove(each)
     return there
-
-
-def _take(there: list[Instance], gone: Sequence[Instance], at: int) -> None:
-    for each in gone:
-        if each not in there:
-            raise AlgorithmError("transition", f"action {at} removes {each}, which is not there")
-        there.remove(each)
 
 
 def _for_gpus(
     start: Deployment, actions: Sequence[Action], most: int, waits: list[set[int]]
 ) -> None:
-    held = {(card.node, card.index): list(card.instances) for card in start.gpus()}
-    guaranteed, used = sum(bool(instances) for instances in held.values()), 0
-    emptied: list[tuple[int, ...]] = []
-    on_gpu: dict[_Place, list[int]] = {}
-    asked: dict[_Place, int] = {}
-    for at, action in enumerate(actions):
-        own = held[action.gpu]
-        was_empty = not own
-        _take(own, action.removes, at)
-        own.extend(action.adds)
-        on_gpu.setdefault(action.gpu, []).append(at)
-        if was_empty and action.adds:
-            guaranteed += 1
-            while guaranteed > most:
-                if used == len(emptied):
-                    raise AlgorithmError(
-                        "transition", f"action {at} ({action}) uses more than {most} GPUs"
-                    )
-                guaranteed -= 1
-                used += 1
-            asked[action.gpu] = used
-        if action.adds:
-            for ended in emptied[: asked.get(action.gpu, 0)]:
-                waits[at].update(ended)
-        if not was_empty and not own:
-            emptied.append(tuple(on_gpu[action.gpu]))
-            asked[action.gpu] = 0
+    uses = list_uses(start, actions)
+    over = sorted(uses, key=lambda use: use.end)
+    for needed, use in enumerate(uses, 1 - most):
+        if use.begin >= 0 and needed > 0:
+            if over[needed - 1].end > use.begin:
+                what = f"{actions[use.begin]}) uses more than {most} GPUs"
+                raise AlgorithmError("transition", f"action {use.begin} ({what}")
+            every = {at for one in over[:needed] for at in one.members}
+            for at in use.adders:
+                waits[at] |= every
 
 
 # --- the same actions in less time ----------------------------------------------------------------
@@ -284,7 +202,7 @@ def find_short_order(
         if then.end(found) >= timed.end(begin):
             break
         best, timed, begin = again, then, found
-    used = most_in_use(start, best)
+    used = most_in_use(list_uses(start, best))
     if used < most_gpus:
         return find_short_order(start, best, floors, used, durations, max_parallel)
     return ShortOrder(timed.end(begin), best, used)
@@ -310,9 +228,12 @@ def order_groups(
 
     `groups`: By action, 0 where it happens alone. The sequence stays as it is.
     """
-    used = most_in_use(start, actions)
+    used = most_in_use(list_uses(start, actions))
     done = ordered(start, actions, floors, used)
-    alone = [{*done[at].after, *_drained_before(done, groups, at)} for at in range(len(done))]
+    alone = [
+        {*a.after, *(b for b in range(at) if groups[b] != groups[at] and done[b].node == a.node)}
+        for at, a in enumerate(done)
+    ]  # what comes before on a node that is drained for one of them: it stops all
     waits: dict[int, set[int]] = {}
     for at, group in enumerate(groups):
         waits.setdefault(group, set()).update(alone[at])
@@ -324,11 +245,3 @@ def order_groups(
     done = _with_waits(done, together)
     timed, begin = _begin(start, done, durations, max_parallel, by_node=True)
     return ShortOrder(timed.end(begin), done, used)
-
-
-def _drained_before(actions: Sequence[Action], groups: Sequence[int], at: int) -> Iterator[int]:
-    """Iterate over what comes before on a node that is drained for one of them: it stops all."""
-    for before in range(at):
-        is_drained = groups[at] or groups[before]
-        if is_drained and groups[at] != groups[before] and actions[at].node == actions[before].node:
-            yield before

@@ -25,11 +25,6 @@ from ..wanted import DesiredState
 if TYPE_CHECKING:
     from .model import Transition
 
-__all__ = [
-    "PartitioningTool", "align_target", "has_equal_counts", "is_kept", "refuse_foreign",
-    "saved_by_parts",
-]  # fmt: skip
-
 
 class PartitioningTool(StrEnum):
     """What repartitions GPUs."""
