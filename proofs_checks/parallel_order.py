@@ -14,7 +14,7 @@ the slots and sums, the GPUs in use, as plainly as they can be written. The flow
 cut, must give the lowest capacity exactly, and both checkers must say of the document what was
 seen, with all waits and with each of them left out.
 
-**On paper.** The proof is in `order.py`, that of the flow in ``checker/waits.py``. Of a set of
+**On paper.** The proof is in `waits.py`, that of the flow in ``checker/waits.py``. Of a set of
 actions that has begun, the worst moment is the one at which only those have ended that must have.
 """
 
