@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import lcm
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import algorithms.prices.search
 import algorithms.prices.vertex
 from algorithms.prices.master import Master
-from algorithms.prices.passes import Passes
 from algorithms.prices.search import PriceSearch, fractional
 from algorithms.prices.vertex import BasicSolution, additive_cost, rounded, solve_dantzig_wolfe
-from algorithms.solvers.floats import recognised
 from cms import MachineType, PresolvedProblem, Problem, Schedule, check, presolve
 from cms.certificate.certificate import round_up
 from instances import hard, small
@@ -137,22 +132,6 @@ def test_a_stopped_search_ends_with_what_it_has() -> None:
         assert search.passes <= questions // 60
         assert search.best is not None
         assert parts.certified(search, problem) == search.best.bound
-
-
-@given(
-    st.integers(1, 1000).flatmap(
-        lambda q: st.lists(st.fractions(0, 100, max_denominator=q), min_size=1, max_size=6)
-    )
-)
-def test_rationals_of_a_small_common_denominator_are_recognised(values: list[Fraction]) -> None:
-    common = lcm(*(value.denominator for value in values))
-    found = recognised([float(value) for value in values])
-    if common > 1000:
-        assert found is None or found[1] <= 1000
-    else:
-        assert found is not None
-        assert [Fraction(number, found[1]) for number in found[0]] == values
-    assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None  # no float holds it
 
 
 def vertex_of(problem: Problem) -> BasicSolution:
@@ -308,23 +287,6 @@ def test_a_solver_that_fails_or_lies_costs_optimality_only(
             assert spoiled != "no floats" or value(solution) == solution.bound, case.name
             assert spoiled != "no solver" or split(solution) == 0, case.name
             assert not check(case.problem, built(solution, reduction)), case.name
-
-
-def test_the_bound_is_the_certificate_s_and_not_the_passes_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    honest = Passes.evaluate
-
-    def boasting(self: Passes, *arguments: Any) -> Any:
-        found = honest(self, *arguments)
-        assert found is not None
-        point, cuts = found
-        return point._replace(bound=point.bound + Fraction(1, 10**9)), cuts
-
-    monkeypatch.setattr(Passes, "evaluate", boasting)
-    reduction = presolve(generate("arbitrary", n=6, seed=2))
-    solution = vertex_of(reduction.problem)
-    assert restored(reduction, solution) == solution.bound
 
 
 def test_it_ends_whenever_it_is_stopped() -> None:

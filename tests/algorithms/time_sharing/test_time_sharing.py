@@ -229,21 +229,3 @@ def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
 def test_hosting_is_what_all_mixes_say() -> None:
     for seed in range(so_many(300, 10_000)):
         require_hosting(seed)
-
-
-def test_a_rate_that_a_mix_gives_exactly_is_hosted_and_a_hair_more_is_not() -> None:
-    points = {"b": [(8, "0.0149"), (16, "0.0271")]}
-    for rule, limit in (("round_robin", "0.0569"), ("collect_then_run", "0.084")):
-        problem = TimeSharedProblem(
-            configurations=Configuration({"b": 1}),
-            jobs=[TimeSharedJob(name, 1, limit, points) for name in ("x", "y")],
-            rule=rule,
-        )
-        exact = Fraction(8) / Fraction("0.042"), Fraction(16) / Fraction("0.042")
-        hosted = Hosting(problem).host("b", dict(zip("xy", exact, strict=True)))
-        # Under round robin y's slot ends 0.0122 s later than its limit.
-        assert (hosted and hosted.amounts) == (
-            {"x": 8, "y": 16} if rule == "collect_then_run" else None
-        )
-        more = {"x": exact[0], "y": exact[1] + Fraction(1, 10**15)}
-        assert Hosting(problem).host("b", more) is None
