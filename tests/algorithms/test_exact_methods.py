@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import algorithms.branch_and_price.program
 import algorithms.cp_sat
@@ -25,56 +22,12 @@ from proofs_checks.checker import check_solution, parse_document
 from tests.families import FAMILIES, instance
 from tests.oracle import given as supply_of
 from tests.oracle import optimum
-from tests.property.problems import problems, rebuilt, share
-from tests.references import guarantees
+from tests.property.problems import rebuilt
+from tests.references.guarantees import contradictions
 from tests.references.programs import within
 from tests.samples import few, so_many, spread
 
 #: These decide every tiny problem, whatever its kind.
-EXACT = ("branch_and_price", "cp_sat", "auto")
-ALL = (*EXACT, *guarantees.METHODS)
-
-
-def contradictions(problem: Problem, best: Fraction | None, solution: Solution) -> list[str]:
-    """What a solution says that the optimum refutes."""
-    status, cost = solution.status, solution.cost
-    infeasible = solution.certificate.proves_infeasible(problem)
-    if best is None:
-        said = {
-            "an infeasible problem has a schedule": cost is not None,
-            "an infeasible problem is called optimal": status is Status.OPTIMAL,
-        }
-    else:
-        lines = solution.history
-        said = {
-            "a feasible problem is called infeasible": status is Status.INFEASIBLE or infeasible,
-            "a schedule is below the optimum": cost is not None and cost < best,
-            "it is called optimal and is not": status is Status.OPTIMAL and cost != best,
-            "its bound is above the optimum": solution.lower_bound > best,
-            "its certificate proves too much": solution.certificate.bound(problem) > best,
-            "a bound of its history is above the optimum": any(
-                line.lower_bound > best or (line.claimed_bound or 0) > best for line in lines
-            ),
-        }
-    return [words for words, holds in said.items() if holds]
-
-
-@pytest.mark.parametrize("family", spread(8, FAMILIES))
-@share(17)
-@given(st.data())
-def test_no_method_contradicts_another(family: str, data: st.DataObject) -> None:
-    problem = data.draw(problems([family]))
-    best = optimum(problem)
-    for method in ALL:
-        solution = guarantees.examine(problem, best, method, {})
-        if solution is None:
-            continue
-        assert contradictions(problem, best, solution) == [], method
-        if method in EXACT or method == "conic":
-            assert solution.proof is not Proof.NONE, method
-            assert solution.cost == best, method
-
-
 METHODS = ("branch_and_price", "cp_sat")
 
 

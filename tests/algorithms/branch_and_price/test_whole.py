@@ -19,9 +19,9 @@ from algorithms.tables.integers import listed
 from bench.gates.in_tree import generate
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
 from instances import families
-from tests.algorithms.test_exact_methods import contradictions
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
+from tests.references.guarantees import contradictions
 from tests.samples import few, so_many
 
 
