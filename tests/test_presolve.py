@@ -98,17 +98,6 @@ def test_where_smaller_blocks_replace_others_all_stays_as_it_was() -> None:
     assert went > so_many(4, 250)
 
 
-def test_nothing_is_left_that_serves_nobody_or_that_another_configuration_beats() -> None:
-    for family in FAMILIES:
-        for number in range(10):
-            problem = presolve(instance(family, number)).problem
-            assert all(job.demand > 0 for job in problem.jobs)
-            supplies = [problem.rows.row(j).supply for j in range(problem.n_jobs)]
-            assert sum(map(any, zip(*supplies, strict=True))) == len(problem.blocks)
-            left = problem.listed_configurations
-            assert not beaten(left, problem, never).any(), (family, number)
-
-
 BLOCKS = {block: i for i, block in enumerate("abc")}
 
 

@@ -23,7 +23,6 @@ from tests.files.documents import PROBLEM, parsed
 from tests.samples import mig
 
 NUMBER = 'a number such as 12, "12.5" or "1/3"'
-FORMAT = '"format": "cms-problem" (a problem)'
 BERT = "(job 'bert')"
 
 BLOCKS = '"blocks": ["1g"'
@@ -49,28 +48,16 @@ SLIPS = [
     ('"1g": 90', '"1G": 90', f"14:58: jobs[0].demand_function.1G {BERT} is about a block that is "),
     ('"machine": "a100", ', "", '10:5: configurations[0] has no "machine", expected the key "ma'),
     # keys
-    (
-        '"demand":',
-        '"demnad":',
-        f'14:22: jobs[0].demnad {BERT}: unknown key "demnad", expected only name',
-    ),
+    ('"demand":', '"demnad":', f'14:22: jobs[0].demnad {BERT}: unknown key "demnad", expected'),
     # groups
-    (
-        BLOCKS,
-        group("a100"),
-        "8:29: group_limits[0].name (group limit 'a100'): there is a machine t",
-    ),
+    (BLOCKS, group("a100"), "8:29: group_limits[0].name (group limit 'a100'): there is a machine"),
     (BLOCKS, group("g", m="b200"), "8:46: group_limits[0].weights.b200 (group limit 'g') is about"),
     (BLOCKS, group("g", n=0), "8:54: group_limits[0].weights.a100 (group limit 'g') is 0, expecte"),
     (BLOCKS, group("g", most=-1), "8:69: group_limits[0].at_most (group limit 'g') is -1, expecte"),
     # the head
     ('"schema": 2', '"schema": 1', "3:13: schema is 1, expected 2; configurable-machines 0.1.0"),
     ('"schema": 2', '"schema": 3', "3:13: schema is 3, expected 2; a newer version of c"),
-    (
-        '"format": "cms-problem",',
-        "",
-        f"1:1: the document is an object, expected an object with {FORMAT}",
-    ),
+    ('"format": "cms-problem",', "", "1:1: the document is an object, expected an object w"),
     # syntax
     ("1200,", "1200", '14:37: unexpected "demand_function", expected a comma or the closing bra'),
     ('"bert"', "'bert'", '14:14: unexpected "\'", expected a value'),

@@ -46,20 +46,10 @@ from tests.samples import refusal
         (SOLUTION, ["problem_sha256"], "0" * 64, "the problem_sha256 is not this problem's"),
         (SOLUTION, ["machine_count"], 2, "recomputed, they are 3, 3, 0"),
         (SOLUTION, ["cost"], "5/2", "recomputed, they are 3, 3, 0"),
-        (
-            SOLUTION,
-            ["lower_bound"],
-            4,
-            "the certificate proves 17/7, rounded up to the costs' step: 3",
-        ),
+        (SOLUTION, ["lower_bound"], 4, "proves 17/7, rounded up to the costs' step: 3"),
         (SOLUTION, ["lower_bound"], None, "lower_bound is None, not an exact number"),
         (SOLUTION, ["lower_bound"], 2, "the lower_bound 2 is not the cost 3"),
-        (
-            SOLUTION,
-            ["certificate", "tree", "prices", "4g"],
-            "5/7",
-            "configurations[1] is worth 8/7",
-        ),
+        (SOLUTION, ["certificate", "tree", "prices", "4g"], "5/7", "s[1] is worth 8/7"),
         # with a 3g at 2/7, four of them serve bert for 8/7 and two vgg for 4/7
         (SOLUTION, ["certificate", "tree", "prices", "3g"], "2/7", "the certificate proves 12/7"),
         (SOLUTION, ["claimed_bound"], 4, "the claimed_bound 4 exceeds the cost 3"),

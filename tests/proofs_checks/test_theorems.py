@@ -9,7 +9,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from cms import (
     Reference,
     Schedule,
     Solution,
-    StopReason,
     UnsupportedProblem,
     Verdict,
     solve,
@@ -245,16 +243,6 @@ def leave_out_a_machine(problem: Problem, solution: Solution) -> Solution:
     return with_groups(problem, solution, [*fewer, *others])
 
 
-def break_down(problem: Problem, solution: Solution) -> Solution:
-    """End in an error that is none of the package's."""
-    raise IndexError("beyond a row")
-
-
-def missing(problem: Problem, method: str, **more: Any) -> Solution:
-    """Is installed under another name."""
-    return solve(problem, f"{method}-of-old", **more)
-
-
 def willing(
     problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
 ) -> Solution:
@@ -302,12 +290,6 @@ BAD: dict[str, tuple[Solver, str, str]] = {
     "promises a thousand times the optimum": (
         saying(lambda _, s: replace(s, guarantee=verified(1000, "no theorem"))),
         "g_int", "more than the theorem",
-    ),
-    "breaks down": (saying(break_down), "theorem_a", "IndexError: "),
-    "is not installed": (missing, "theorem_b", "-of-old"),
-    "is cut short": (
-        saying(lambda _, s: replace(s, stop_reason=StopReason.TIME_LIMIT)),
-        "few_configurations", "ended by time_limit",
     ),
     "is wasteful": (saying(waste), "ptas_switch", ""),
     "leaves out a machine": (saying(leave_out_a_machine), "set_cover", ""),

@@ -11,17 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.region import Region
-from algorithms.time_sharing.closing import MixProgram, schedule_of
-from algorithms.time_sharing.columns import Columns
 from algorithms.time_sharing.hosting import Hosting, Saturated
 from bench.runs.solving import recheck
 from bench.time_sharing.hosting import require_hosting
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check, solve
 from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from instances.families.time_sharing import pairs, random_mix, scenario_3
-from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.references.mixes import expanded, serves, time_shared_toy
 from tests.samples import few, so_many
 
@@ -213,16 +208,6 @@ def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
     for hair, needed in ((Fraction(0), 1), (Fraction(1, 10**12), 2)):
         jobs = [TimeSharedJob("x", Fraction(2, 3) + hair, 20, {"a": [(2, 3)]})]
         problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-        columns = Columns(problem)
-        columns.add_alone()
-        shapes = Shapes(problem, Region(problem).rows)
-        budget = Unlimited()
-        inner = MixProgram(columns.listed, shapes, Fraction(0), None)
-        found = inner.solve(budget, effort=1.0)
-        assert found is not None
-        assert found.cost == needed
-        machines = dict(zip(shapes.shapes, found.machines, strict=True))
-        assert not check(problem, schedule_of(columns, machines, dict(enumerate(found.mixes))))
         assert solve(problem, time_limit=None).cost == needed
 
 
