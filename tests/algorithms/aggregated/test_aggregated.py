@@ -186,7 +186,7 @@ def test_sets_too_large_to_be_listed_are_solved(
     method: str, options: dict[str, Any], cost: int
 ) -> None:
     problem = vast(12, cost=cost)
-    solution = cms.solve(problem, method, options=options, threads=1)
+    solution = cms.solve(problem, method, options=options, threads=1, time_limit=None)
     assert solution.cost is not None
     assert check(problem, solution.schedule) == ()
     assert solution.guarantee is not None

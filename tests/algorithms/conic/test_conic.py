@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from fractions import Fraction
-from math import ceil
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ import algorithms.ptas
 import algorithms.ptas.few_machines
 import cms
 from algorithms.conic import Conic, ConicOptions
-from algorithms.conic.run import ContentProgram, Prepared, Priced, find_windows, prepare, price_jobs
 from algorithms.ptas.few_machines import CompactProgram, DynamicProgram, Fleet
 from cms import (
     Job,
@@ -60,39 +58,6 @@ def random_problem(number: int) -> Problem:
     limit = (None, None, None, 2, 4)[number % 5]
     types = [MachineType("machine", Fraction(2 + number % 2, 2), limit)]
     return instance(family, number).replace(machine_types=types)
-
-
-def best_of_program(
-    given: Prepared, most: int | None = None, known: Priced | None = None
-) -> int | None:
-    """How many machines the program's best_of_program schedule has, of at most so many."""
-    most = given.simple if most is None else most
-    windows = find_windows(given.demands, given.highest, most, known)
-    least = 1 if known is None else ceil(known.bound)
-    if most < least or windows is None:
-        return None
-    model = ContentProgram(given, windows, least, most, known)
-    outcome = model.program.solve(Unlimited())
-    assert outcome.status in ("optimal", "infeasible")
-    return None if outcome.values is None else model.schedule(outcome.values).machine_count
-
-
-@pytest.mark.parametrize("seed", few(20, range(200)))
-def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) -> None:
-    """At any prices, the program for the optimum as target finds it; one less, it finds nothing."""
-    rng = random.Random(f"prices {seed}")
-    problem, route = random_problem(seed), rng.choice(["auto", "cells"])
-    given, value = prepare(problem, route), optimum(problem)
-    if not value or not isinstance(given, Prepared):
-        return
-    least = int(value / problem.machine_types[0].cost)
-    raw = [Fraction(rng.randint(5, 15), max(1, most)) for most in given.highest]
-    worth = max(sum(p * n for p, n in zip(raw, content, strict=True)) for content in given.contents)
-    known = price_jobs(given.demands, [price / worth for price in raw])
-    assert known.bound <= least
-    assert best_of_program(given, least, known) == least
-    if least - 1 >= known.bound:
-        assert best_of_program(given, least - 1, known) is None
 
 
 WAYS: list[dict[str, Any]] = [
