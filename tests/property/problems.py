@@ -12,7 +12,6 @@ from cms import (
     Configuration,
     DemandFunction,
     Job,
-    MachineType,
     Problem,
     Proof,
     SizeBoundedConfigurations,
@@ -56,25 +55,10 @@ def proved_optimum(problem: Problem) -> Fraction | None:
     return solution.cost
 
 
-def rebuilt(
-    problem: Problem,
-    *,
-    jobs: Iterable[Job] | None = None,
-    configurations: Iterable[Shape] | None = None,
-    machine_types: Iterable[MachineType] | None = None,
-) -> Problem:
-    """The problem with some parts exchanged; block types that are gone are gone from all tables."""
-    shapes = list(problem.configurations if configurations is None else configurations)
-    blocks = set(held(shapes))
-    return Problem(
-        configurations=shapes,
-        jobs=[
-            Job(job.name, job.demand, {b: f for b, f in supply(job).items() if b in blocks})
-            for job in (problem.jobs if jobs is None else jobs)
-        ],
-        machine_types=problem.machine_types if machine_types is None else machine_types,
-        group_limits=problem.group_limits,
-    )
+def rebuilt(problem: Problem, jobs: Iterable[Job]) -> Problem:
+    """The same machines with other jobs."""
+    names = "configurations", "machine_types", "group_limits"
+    return Problem(jobs=jobs, **{name: getattr(problem, name) for name in names})
 
 
 def supply(job: Job) -> DemandFunction:

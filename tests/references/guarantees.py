@@ -7,7 +7,7 @@ count as at most the optimum.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -16,7 +16,6 @@ import numpy as np
 
 from cms import (
     Algorithm,
-    Configuration,
     Guarantee,
     Problem,
     Reference,
@@ -34,7 +33,7 @@ from proofs_checks import bounds
 from proofs_checks.tiny import Tiny
 from tests.oracle import given, limit_rows, machines
 from tests.property.problems import rebuilt, source
-from tests.references.programs import Arrays, compact, lp_dw, lp_star
+from tests.references.programs import Arrays, compact, contents, lp_dw, lp_star
 
 Options = Mapping[str, Any]
 
@@ -118,28 +117,11 @@ def program(problem: Problem, against: Reference) -> float:
 
 def normalised(problem: Problem) -> Arrays:
     """The jobs that demand something, in units of their demands, and configurations one by one."""
-    arrays = Arrays(
-        rebuilt(
-            problem,
-            jobs=[job for job in problem.jobs if job.demand],
-            configurations=list(contents(problem)),
-        )
-    )
+    arrays = Arrays(rebuilt(problem, [job for job in problem.jobs if job.demand]))
     for table in (arrays.supply, arrays.truncated):
         table /= arrays.demand[:, None]
     arrays.demand = np.ones(arrays.n)
     return arrays
-
-
-def contents(problem: Problem) -> Iterator[Configuration]:
-    """The configurations, and the multisets of size-bounded sets that take no more block."""
-    found = set(machines(problem))
-    sets = {s.machine for s in problem.configurations if isinstance(s, SizeBoundedConfigurations)}
-    for machine, held in sorted(found):
-        name = problem.machine_types[machine].name
-        more = (tuple(n + (i == at) for i, n in enumerate(held)) for at in range(len(held)))
-        if any(held) and not (name in sets and any((machine, one) in found for one in more)):
-            yield Configuration(dict(zip(problem.blocks, held, strict=True)), name)
 
 
 def _in_floats(problem: Problem) -> bool:

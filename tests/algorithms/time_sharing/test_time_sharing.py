@@ -15,7 +15,6 @@ from algorithms.time_sharing.hosting import Hosting, Saturated
 from bench.runs.solving import recheck
 from bench.time_sharing.hosting import require_hosting
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check, solve
-from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from instances.families.time_sharing import pairs, random_mix, scenario_3
 from tests.references.mixes import expanded, serves, time_shared_toy
 from tests.samples import few, so_many
@@ -176,22 +175,6 @@ def test_every_schedule_is_valid_and_none_is_below_the_bound(problem: TimeShared
         assert check(problem, solution.schedule) == ()
         assert solution.cost is not None
         assert solution.cost >= saturated.least_cost()
-
-
-@pytest.mark.parametrize("named", TIME_SHARED_EDGE_PROBLEMS, ids=lambda named: named.name)
-def test_known_optima_are_kept_by_all_and_met_by_first_fit(named: Any) -> None:
-    problem = named.make()
-    for method, options in HEURISTICS.items():
-        try:
-            solution = cms.solve(problem, method, options=options, time_limit=None)
-        except cms.UnsupportedProblem:
-            assert method != "mix_first_fit" or problem.limits
-            continue
-        assert (solution.status is Status.INFEASIBLE) == named.infeasible
-        if solution.cost is not None:
-            assert solution.cost >= named.optimum
-        if method == "mix_first_fit":
-            assert solution.cost == named.optimum
 
 
 def test_machines_that_one_job_fills_are_opened_at_once() -> None:
