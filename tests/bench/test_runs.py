@@ -104,36 +104,15 @@ def test_both_ways_to_recheck_find_what_is_false(
     assert recheck(THREE, replace(solution, **changes))[1]
 
 
-def test_a_process_is_warmed_up_once_for_each_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    solved: list[tuple[int, str]] = []
-
-    def noted(problem: Problem, method: str, **options: Any) -> None:
-        solved.append((problem.n_jobs, method))
-
-    monkeypatch.setattr(bench.runs.warming, "solve", noted)
-    monkeypatch.setattr(bench.runs.warming, "_done", set())
-    for method in ("auto", "auto", "cp_sat"):
-        perform_quietly(task(method=method, warm_up=True))
-    assert solved == [(5, "auto"), (5_000, "auto"), (5, "cp_sat"), (5_000, "cp_sat")]
-
-
 @pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """The processes started, all of them ended afterwards."""
-    started: list[object] = []
-
-    class Counted(bench.processes.Worker):
-        def __init__(self) -> None:
-            super().__init__()
-            started.append(self)
-
-    monkeypatch.setattr(bench.processes, "Worker", Counted)
-    yield started
+def _processes() -> Iterator[None]:
+    """All that are started are ended afterwards."""
+    yield
     end_all()
     assert not bench.processes._alive
 
 
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("_processes")
 @pytest.mark.parametrize(
     ("changes", "outcome", "error"),
     [
@@ -168,7 +147,7 @@ def installed(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> d
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("_processes")
 def test_what_an_algorithm_has_started_ends_with_its_process(
     installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
