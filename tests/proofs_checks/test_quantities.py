@@ -332,6 +332,26 @@ def test_types_within_a_hair_of_one_another_are_settled_without_lists(
 
 
 @given(
+    st.lists(
+        st.tuples(st.integers(1, 9), st.integers(-9, 9), st.integers(-9, 9)), min_size=2, max_size=5
+    ),
+    st.sampled_from([10**2, 10**5, 10**15, 10**30]),
+    st.integers(1, 2_000),
+)
+def test_it_proves_no_less_than_the_first_checker(
+    sizes: list[tuple[int, int, int]], digits: int, units: int
+) -> None:
+    prices = [size * digits + up for size, up, _ in sizes]
+    supply = [size * digits + up for size, _, up in sizes]
+    demand = units * digits
+    theirs = first_checkers(prices, supply, demand)
+    ours = cheapest_option([F(p) for p in prices], [F(f) for f in supply], F(demand))
+    assert theirs is not None
+    assert ours is not None
+    assert ours == theirs.value if theirs.exact else ours >= theirs.value
+
+
+@given(
     st.lists(st.tuples(st.integers(-2, 12), st.integers(1, 12)), min_size=1, max_size=4),
     st.integers(0, 40),
     st.none() | st.integers(1, 6),
