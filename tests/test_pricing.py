@@ -22,11 +22,7 @@ import cms.knapsack.pricing
 import cms.problem.rows
 from cms.knapsack.kinds import kinds
 from cms.knapsack.machine_code import compile_functions
-from cms.knapsack.pricing import (
-    Pricing,
-    cheapest_option,
-    price_jobs,
-)
+from cms.knapsack.pricing import Pricing, cheapest_option, price_jobs
 from cms.problem.rows import Rows
 from proofs_checks.checker import cheapest_option as second_opinion
 

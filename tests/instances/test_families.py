@@ -12,14 +12,7 @@ import pytest
 
 from bench.suites.stock import LINES
 from cms import InvalidOption
-from instances.families import (
-    VARIANTS,
-    UnknownFamily,
-    families,
-    family,
-    generate,
-    suite,
-)
+from instances.families import VARIANTS, UnknownFamily, families, family, generate, suite
 from instances.families import time_sharing as shared
 from tests.property.problems import held
 

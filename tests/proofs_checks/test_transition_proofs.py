@@ -14,11 +14,7 @@ from cms.files.documents import lay_out
 from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, DesiredState, FleetGpu, FleetNode, Instance, Kind
 from cms.fleet.deployment.recounting import outdated
-from cms.fleet.deployment.transition import (
-    Transition,
-    transition,
-    transition_to_json,
-)
+from cms.fleet.deployment.transition import Transition, transition, transition_to_json
 from cms.solving.solution import Proof
 from proofs_checks import checker
 from proofs_checks.checker.replay import examine_transition

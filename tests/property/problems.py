@@ -8,15 +8,7 @@ from fractions import Fraction
 from hypothesis import note, settings
 from hypothesis import strategies as st
 
-from cms import (
-    Configuration,
-    DemandFunction,
-    Job,
-    Problem,
-    Proof,
-    SizeBoundedConfigurations,
-    solve,
-)
+from cms import Configuration, DemandFunction, Job, Problem, Proof, SizeBoundedConfigurations, solve
 from cms.files import lay_out, problem_to_json
 from tests.families import FAMILIES, instance
 

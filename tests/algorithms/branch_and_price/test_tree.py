@@ -14,15 +14,7 @@ from algorithms.branch_and_price import BranchAndPrice
 from algorithms.branch_and_price.first import first_schedule
 from algorithms.branch_and_price.tree import branch_and_price
 from algorithms.prices import jobs as prices
-from cms import (
-    Certificate,
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    Schedule,
-    check,
-)
+from cms import Certificate, Configuration, Job, MachineType, Problem, Schedule, check
 from cms.certificate.certificate import first_certificate, round_up
 from cms.files import problem_to_json
 from cms.plugin.algorithm import Named, NoOptions

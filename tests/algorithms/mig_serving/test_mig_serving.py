@@ -16,13 +16,7 @@ from hypothesis import strategies as st
 
 import cms
 from algorithms.mig_serving.fast import Candidates, Filled, Services
-from algorithms.mig_serving.search import (
-    Deployment,
-    Genetic,
-    MigServingOptions,
-    Path,
-    TreeSearch,
-)
+from algorithms.mig_serving.search import Deployment, Genetic, MigServingOptions, Path, TreeSearch
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem, Status, StopReason, check, load_instance, presolve
 from instances.families import generate
