@@ -30,7 +30,7 @@ from cms.certificate.certificate import first_certificate
 from cms.files.problems import problem_to_json
 from cms.presolver.dominance import beaten
 from cms.presolver.presolve import presolve
-from cms.running.stopping import Stopped
+from cms.running.stopping import Stopped, never
 from proofs_checks.checker import parse_document
 from proofs_checks.checker.problem import read_problem
 from proofs_checks.checker.usable import round_up as independently_rounded
@@ -99,10 +99,6 @@ def test_where_smaller_blocks_replace_others_all_stays_as_it_was() -> None:
 
 
 BLOCKS = {block: i for i, block in enumerate("abc")}
-
-
-def never() -> bool:
-    return False
 
 
 def case(seed: int) -> Problem:

@@ -14,7 +14,7 @@ from bench.suites.stock import LINES
 from cms import InvalidOption
 from instances.families import VARIANTS, UnknownFamily, families, family, generate, suite
 from instances.families import time_sharing as shared
-from tests.property.problems import held
+from tests.families import held
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "families.md"
 KINDS = ("hair", "one-block", "full", "triplets", "non-irup", "non-irup-listed")

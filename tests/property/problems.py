@@ -8,11 +8,9 @@ from fractions import Fraction
 from hypothesis import note, settings
 from hypothesis import strategies as st
 
-from cms import Configuration, DemandFunction, Job, Problem, Proof, SizeBoundedConfigurations, solve
+from cms import DemandFunction, Job, Problem, Proof, solve
 from cms.files import lay_out, problem_to_json
 from tests.families import FAMILIES, instance
-
-Shape = Configuration | SizeBoundedConfigurations
 
 
 def share(parts: int) -> settings:
@@ -28,12 +26,6 @@ def share(parts: int) -> settings:
 def problems(families: Sequence[str] = tuple(FAMILIES)) -> st.SearchStrategy[Problem]:
     """Problems of these families, each as often; one on which a test fails is written out."""
     return st.builds(instance, st.sampled_from(families), st.integers(0, 10**6)).map(shown)
-
-
-def held(shapes: Iterable[Shape]) -> list[str]:
-    """The block types that configurations speak of."""
-    blocks = {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
-    return sorted(blocks)
 
 
 #: Seconds for what takes one: if they are not enough, it does not end, on the slowest machine.

@@ -53,8 +53,7 @@ VARIANTS: dict[str, Sequence[Options]] = {
         {"variant": "alone", "delta": 3},
     ),
     "lp_rounding": (
-        *({"variant": variant} for variant in ("milp", "published", "supports")),
-        *({"variant": variant} for variant in ("enumeration", "doubling")),
+        *({"variant": v} for v in ("milp", "published", "supports", "enumeration", "doubling")),
         {"variant": "published", "epsilon": "1/10"},
         {"variant": "enumeration", "epsilon": 1},
     ),
