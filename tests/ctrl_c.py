@@ -58,21 +58,6 @@ def work_scip(budget: Budget) -> None:
     program.search(budget, nodes=10**9)
 
 
-def chunk(seed: int, rounds: int) -> int:
-    state = seed
-    for _ in range(rounds):
-        state = (state * state + 12345) % 2147483647
-    return state
-
-
-def work_numba(budget: Budget) -> None:
-    import numba
-
-    compiled = numba.njit(nogil=True)(chunk)
-    while not budget.stopped:
-        compiled(1, 10_000_000)
-
-
 def work_python(budget: Budget) -> None:
     while not budget.stopped:
         pass
@@ -81,7 +66,6 @@ def work_python(budget: Budget) -> None:
 KINDS: dict[str, Callable[[Budget], None]] = {
     "cp_sat": work_cp_sat,
     "scip": work_scip,
-    "numba": work_numba,
     "python": work_python,
 }
 

@@ -64,13 +64,13 @@ def a100(rng: random.Random) -> Problem:
 def a100_arbitrary(rng: random.Random) -> Problem:
     """The shapes of an A100 with tables that no hardware would show."""
     shapes = [Configuration(shape.blocks) for shape in get_gpu(_A100).configurations]
-    return Problem(configurations=shapes, jobs=_jobs(rng, _used(shapes), rng.randint(1, 3)))
+    return Problem(configurations=shapes, jobs=_jobs(rng, held(shapes), rng.randint(1, 3)))
 
 
 def sparse(rng: random.Random) -> Problem:
     """Most blocks give most jobs nothing; a block may serve nobody."""
     shapes = _shapes(rng, _names("b", rng.randint(2, 5)))
-    jobs = _jobs(rng, _used(shapes), rng.randint(1, 4), chance_of_zero=0.65)
+    jobs = _jobs(rng, held(shapes), rng.randint(1, 4), chance_of_zero=0.65)
     return Problem(configurations=shapes, jobs=jobs)
 
 
@@ -79,7 +79,7 @@ def random_configurations(rng: random.Random) -> Problem:
     shapes = _shapes(rng, _names("b", rng.randint(1, 4)), most=6)
     if rng.random() < 0.3:
         shapes.append(rng.choice(shapes))
-    return Problem(configurations=shapes, jobs=_jobs(rng, _used(shapes), rng.randint(1, 5)))
+    return Problem(configurations=shapes, jobs=_jobs(rng, held(shapes), rng.randint(1, 5)))
 
 
 def costs(rng: random.Random) -> Problem:
@@ -116,7 +116,7 @@ def machine_types(rng: random.Random) -> Problem:
         for machine in types
         for shape in _shapes(rng, blocks, most=2, least=0)
     ] or [Configuration({blocks[0]: 1}, machine=types[0].name)]
-    jobs = _jobs(rng, _used(shapes), rng.randint(1, 4))
+    jobs = _jobs(rng, held(shapes), rng.randint(1, 4))
     return Problem(configurations=shapes, jobs=jobs, machine_types=types)
 
 
@@ -130,7 +130,7 @@ def size_bounded(rng: random.Random, max_blocks: bool = False) -> Problem:
     shapes: list[Shape] = [SizeBoundedConfigurations(sizes, capacity, max_blocks=most)]
     if max_blocks and rng.random() < 0.5:
         shapes += _shapes(rng, [*blocks, "listed"], most=2)
-    return Problem(configurations=shapes, jobs=_jobs(rng, _used(shapes), rng.randint(1, 4)))
+    return Problem(configurations=shapes, jobs=_jobs(rng, held(shapes), rng.randint(1, 4)))
 
 
 def max_blocks(rng: random.Random) -> Problem:
@@ -187,7 +187,7 @@ def infeasible_by_limit(rng: random.Random) -> Problem:
 def decimals(rng: random.Random) -> Problem:
     """Thirds, tenths and sevenths that must add up to the last digit, as all kinds of numbers."""
     shapes = _shapes(rng, _names("b", rng.randint(1, 3)))
-    blocks = _used(shapes)
+    blocks = held(shapes)
     parts: list[Any] = ["1/3", 0.1, "0.1", Decimal("0.3"), Fraction(2, 7), 0.7, "1e-1", 1, "3.3e0"]
     wholes: list[Any] = [1, 0.3, "0.9", Decimal("0.7"), "2/3", "4/7", 2, "1.1", 0.8]
     jobs = [
@@ -216,7 +216,7 @@ def equal_ratios(rng: random.Random) -> Problem:
 def identical_jobs(rng: random.Random) -> Problem:
     """The same few rows again and again, some of them in another unit."""
     shapes = _shapes(rng, _names("b", rng.randint(1, 3)))
-    blocks = _used(shapes)
+    blocks = held(shapes)
     kinds = _jobs(rng, blocks, rng.randint(1, 2))
     jobs = []
     for j in range(rng.randint(2, 8)):
@@ -230,7 +230,7 @@ def identical_jobs(rng: random.Random) -> Problem:
 def long_numbers(rng: random.Random) -> Problem:
     """Demands of a few blocks in numbers that need more than 63 bits; some demands are 0."""
     shapes = _shapes(rng, _names("b", rng.randint(1, 3)))
-    blocks, jobs = _used(shapes), []
+    blocks, jobs = held(shapes), []
     for j in range(rng.randint(1, 4)):
         tiny = Fraction(10**9, 10**21 + 7)
         unit = rng.choice([Fraction(10**25), Fraction(10**18 + 9), Fraction(2**63), tiny])
@@ -312,7 +312,7 @@ def _names(prefix: str, number: int) -> list[str]:
     return [f"{prefix}{i}" for i in range(number)]
 
 
-def _used(shapes: Iterable[Shape]) -> list[str]:
+def held(shapes: Iterable[Shape]) -> list[str]:
     """The blocks of some configurations, in order."""
     return sorted(
         {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
@@ -364,5 +364,5 @@ def _fleet(rng: random.Random, prices: list[Fraction], most: list[int | None]) -
             sizes = {block: Fraction(rng.randint(2, 6), 2) for block in mine}
             shapes.append(SizeBoundedConfigurations(sizes, rng.randint(2, 6), machine.name))
         shapes += [Configuration(s.blocks, machine.name) for s in _shapes(rng, blocks, most=2)]
-    jobs = _jobs(rng, _used(shapes), rng.randint(1, 4))
+    jobs = _jobs(rng, held(shapes), rng.randint(1, 4))
     return Problem(configurations=shapes, jobs=jobs, machine_types=types)

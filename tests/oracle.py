@@ -167,26 +167,18 @@ def options(supply: Sequence[Fraction], demand: Fraction) -> Iterator[Vector]:
             yield (number, *rest)
 
 
-def multisets(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> tuple[Vector, ...]:
-    """Every multiset of blocks of a size-bounded set, the empty one too."""
-    return _multisets(shape, tuple(blocks))
-
-
 @lru_cache(maxsize=8)  # asked for the same few again and again, by every leaf of every tree
-def _multisets(shape: SizeBoundedConfigurations, blocks: tuple[str, ...]) -> tuple[Vector, ...]:
-    return tuple(_each_multiset(shape, blocks))
-
-
-def _each_multiset(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> Iterator[Vector]:
-    most = [
-        int(shape.capacity / shape.sizes[block]) if block in shape.sizes else 0 for block in blocks
-    ]
-    for counts in itertools.product(*(range(n + 1) for n in most)):
-        size = sum(
-            (shape.sizes[b] * n for b, n in zip(blocks, counts, strict=True) if n), Fraction(0)
-        )
-        if size <= shape.capacity and (shape.max_blocks is None or sum(counts) <= shape.max_blocks):
-            yield counts
+def multisets(shape: SizeBoundedConfigurations, blocks: tuple[str, ...]) -> tuple[Vector, ...]:
+    """Every multiset of blocks of a size-bounded set, the empty one too."""
+    sizes = [shape.sizes.get(block, Fraction(0)) for block in blocks]
+    most = [int(shape.capacity / size) if size else 0 for size in sizes]
+    every = itertools.product(*(range(n + 1) for n in most))
+    blocks_at_most = sum(most) if shape.max_blocks is None else shape.max_blocks
+    return tuple(
+        counts
+        for counts in every
+        if sum(map(operator.mul, sizes, counts)) <= shape.capacity and sum(counts) <= blocks_at_most
+    )
 
 
 def useful(problem: Problem, block: str) -> int:

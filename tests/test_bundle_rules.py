@@ -45,6 +45,7 @@ from cms.problem.row import BundleRule, Row
 from proofs_checks.checker import check_solution, problem_sha256
 from proofs_checks.checker.bundles import Rule
 from proofs_checks.checker.bundles import cheapest_bundle as checked_bundle
+from tests.families import held
 from tests.oracle import optimum, serves
 from tests.proofs_checks.both import proved, read
 from tests.samples import few
@@ -90,10 +91,6 @@ def problems(draw: st.DrawFn, routing: str | None = None) -> Problem:
     ])  # fmt: skip
     note(lay_out(problem_to_json(problem)))
     return problem
-
-
-def held(shapes: list[Any]) -> list[str]:
-    return sorted({b for s in shapes for b in (s.blocks if hasattr(s, "blocks") else s.sizes)})
 
 
 def agrees(problem: Problem) -> None:

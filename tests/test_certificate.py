@@ -205,10 +205,7 @@ def on(quantity: Quantity) -> Branch:
         (on(MachinesWithBlocks(Configuration({"c": 1}, "dear"))), "block 'c'"),
         (on(MachinesWithBlocks(Configuration({"b": 1}))), "Configuration(b)"),
         (on(MachinesOfConfiguration(Configuration({"b": 1}))), "Configuration(b)"),
-        (
-            on(MachinesOfConfiguration(Configuration({"b": 2}, "dear"))),
-            "Configuration(2 x b on dear)",
-        ),
+        (on(MachinesOfConfiguration(Configuration({"b": 2}, "dear"))), "(2 x b on dear)"),
     ],
 )
 def test_a_breach_is_named(certificate: Certificate, words: str) -> None:

@@ -26,6 +26,8 @@ from proofs_checks.checker import cheapest_option as second_opinion
 from proofs_checks.checker import dearest_filling
 from tests.samples import rows_of, so_many
 
+F = Fraction
+
 
 def cheapest(prices: Sequence[int], supply: Sequence[int], demand: int) -> int | None:
     """The price of the cheapest option, by a table over what is left of the demand."""
@@ -75,9 +77,13 @@ blocks = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 25)), min_size=1,
 @given(blocks, st.integers(0, 300))
 @example([(0, 3), (0, 5), (7, 0)], 11)
 @example([(2, 2), (3, 3), (5, 5)], 299)
+@example([(7, 6), (10, 9), (22, 20)], 43)  # not every demand is a sum
 @example([(1, 1), (1, 1)], 1)
 def test_the_cheapest_option_is_that_of_the_table(rows: list[tuple[int, int]], demand: int) -> None:
-    assert_cheapest([p for p, _ in rows], [f for _, f in rows], demand)
+    prices, supply = [p for p, _ in rows], [f for _, f in rows]
+    assert_cheapest(prices, supply, demand)
+    opinion = second_opinion([*map(F, prices)], [F(f, 9) for f in supply], F(demand, 9))
+    assert opinion == cheapest(prices, supply, demand)
 
 
 @given(blocks, st.integers(0, 10**3), st.sampled_from([10**6, 10**12, 10**15, 10**18, 10**40]))
@@ -189,8 +195,6 @@ def test_denominators_do_not_matter_and_a_stopped_run_ends() -> None:
         kinds(rows, lambda: True)
 
 
-F = Fraction
-numbers = st.fractions(min_value=0, max_value=12, max_denominator=6)
 prices_and_sizes = st.lists(
     st.tuples(
         st.fractions(min_value=-2, max_value=12, max_denominator=6),

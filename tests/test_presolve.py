@@ -30,7 +30,7 @@ from cms.certificate.certificate import first_certificate
 from cms.files.problems import problem_to_json
 from cms.presolver.dominance import beaten
 from cms.presolver.presolve import presolve
-from cms.running.stopping import Stopped
+from cms.running.stopping import Stopped, never
 from proofs_checks.checker import parse_document
 from proofs_checks.checker.problem import read_problem
 from proofs_checks.checker.usable import round_up as independently_rounded
@@ -98,22 +98,7 @@ def test_where_smaller_blocks_replace_others_all_stays_as_it_was() -> None:
     assert went > so_many(4, 250)
 
 
-def test_nothing_is_left_that_serves_nobody_or_that_another_configuration_beats() -> None:
-    for family in FAMILIES:
-        for number in range(10):
-            problem = presolve(instance(family, number)).problem
-            assert all(job.demand > 0 for job in problem.jobs)
-            supplies = [problem.rows.row(j).supply for j in range(problem.n_jobs)]
-            assert sum(map(any, zip(*supplies, strict=True))) == len(problem.blocks)
-            left = problem.listed_configurations
-            assert not beaten(left, problem, never).any(), (family, number)
-
-
 BLOCKS = {block: i for i, block in enumerate("abc")}
-
-
-def never() -> bool:
-    return False
 
 
 def case(seed: int) -> Problem:

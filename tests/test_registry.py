@@ -348,11 +348,7 @@ def test_a_minimal_good_plugin_passes(check: Check) -> None:
         (plugins.IgnoresTheClock, "clock", "still at work"),
         (plugins.IsNotReproducible, "reproducible", "two runs differ from claim 1 on"),
         (saying(lambda problem: [3]), "claims", "type 'int'"),
-        (
-            saying(lambda problem: [SolverBound(0, "oracle")]),
-            "claims",
-            "a solver's word is accepted from",
-        ),
+        (saying(lambda problem: [SolverBound(0, "oracle")]), "claims", "a solver's word is acce"),
         (saying(count_in_eight_bytes), "edge_problems", "OverflowError"),
         (plugins.PromisesTooMuch, "guarantee", "Wishful Thinking"),
         (plugins.TakesAnyOption, "options", "does not mention 'choose'"),

@@ -180,20 +180,6 @@ def test_rows_are_the_same_in_pieces_of_any_size(
     assert whole.hard == pieces.hard
 
 
-def only_row(demand: Any, *supply: Any) -> Row:
-    """The row of one job, by both ways in; they must agree."""
-    listed = rows_of([demand], [list(supply)])
-    by_hand = Rows.from_fractions(
-        [(fraction(demand), [fraction(value) for value in supply])], len(supply)
-    )
-    assert listed.row(0) == by_hand.row(0)
-    assert listed.wide == by_hand.wide
-    for name in ("demands", "supplies", "denominators"):
-        one, two = getattr(listed, name), getattr(by_hand, name)
-        assert (one.dtype, one.tolist()) == (two.dtype, two.tolist())
-    return listed.row(0)
-
-
 @pytest.mark.parametrize(
     ("numbers", "row"),
     [
@@ -231,9 +217,10 @@ def only_row(demand: Any, *supply: Any) -> Row:
 def test_a_row_is_the_numbers_over_their_least_common_denominator(
     numbers: tuple[Any, ...], row: Row
 ) -> None:
-    assert only_row(*numbers) == row
+    rows = rows_of([numbers[0]], [list(numbers[1:])])
+    assert rows.row(0) == row
     fits = max(row.demand, row.denominator, *row.supply, 0) < 2**63
-    assert (0 in rows_of([numbers[0]], [list(numbers[1:])]).wide) == (not fits)
+    assert (0 in rows.wide) == (not fits)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.float64, np.uint8, np.float32, object])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import signal
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -46,7 +45,7 @@ from tests.files.test_schemas import require_valid
 from tests.oracle import optimum
 from tests.property.problems import problems, share
 from tests.samples import refusal
-from tests.scripted import Clock, Scripted, blocks, serving, told
+from tests.scripted import Scripted, blocks, serving, told
 
 
 def test_without_time_only_what_needs_none_is_known() -> None:
@@ -63,32 +62,6 @@ def test_without_time_only_what_needs_none_is_known() -> None:
         "for everything else, how many more machines would do was not found in time; what share "
         "of every demand would do was not found in time"
     )
-
-
-def test_what_was_given_up_for_want_of_time_gets_what_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[int] = []
-
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        demand = fits(problem)
-        if demand is None:
-            return
-        asked.append(demand // 8)
-        if demand > 6000:
-            yield BlockPrices({"b": "1/2"}, {"machine": 1})
-        elif demand < 6000 or budget.remaining() > 1:
-            yield serving(demand, 0)
-        else:
-            while not budget.stopped:
-                clock.now += 0.01
-                time.sleep(0.001)
-
-    clock = Clock().rule(monkeypatch)
-    found = explain_infeasibility(blocks(8000, limit=3000), method=Scripted(run), time_limit=2.4)
-    # a quarter of the time is less than it wants, and what the others leave of it is more
-    assert asked == [1000, 749, 750, 750]
-    assert (found.less_demand, found.demand_proof) == (Fraction(3, 4), Proof.CHECKED)
 
 
 def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
@@ -146,12 +119,6 @@ def test_a_bound_above_the_limits_is_a_proof_without_a_ray() -> None:
         "how many more machines would do was not found in time; 75 % of every demand would do "
         "(proved most)"
     )
-
-
-def fits(problem: Problem) -> int | None:
-    """The demand, if the question is about it: then no machine type is without a limit."""
-    limited = all(machine.limit is not None for machine in problem.machine_types)
-    return int(problem.rows.demand(0)) if limited else None
 
 
 HUGE = 10**30

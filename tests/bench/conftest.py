@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ("--families", "tests.bench.stand_in", "--no-warm-up", "--no-figures")
 
 PLUGIN = '''
-import os, stat, subprocess, time
+import os, subprocess, time
 from multiprocessing import active_children, get_context
 from cms import Schedule, SolverBound
 from tests.plugins import OneByOne
@@ -77,32 +77,8 @@ class Overruns(OneByOne):
                 leave_number(child.pid)
             pool.apply(time.sleep, (3600,))
         yield
-
-class Orphans(OneByOne):
-    """Takes its process with it, but not its child."""
-    name = "orphans"
-    def run(self, problem, options, budget):
-        child = os.fork()
-        if child == 0:
-            time.sleep(3600)
-        leave_number(child)
-        os._exit(3)
-        yield
-
-class Garbles(OneByOne):
-    """Writes into every pipe it finds."""
-    name = "garbles"
-    def run(self, problem, options, budget):
-        for number in range(3, 30):
-            try:
-                if stat.S_ISFIFO(os.fstat(number).st_mode):
-                    os.write(number, b"no json\\n")
-            except OSError:
-                continue
-        yield from super().run(problem, options, budget)
-
 '''
-_NAMES = ("liar", "dies", "stops", "overruns", "orphans", "garbles")
+_NAMES = ("liar", "dies", "stops", "overruns")
 
 
 @pytest.fixture

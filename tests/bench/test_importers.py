@@ -24,11 +24,7 @@ from bench.importers.parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, re
 from cms.errors import FileError, InvalidProblem
 from cms.fleet.colocation import write_profiles
 from cms.fleet.hardware import get_gpu
-from cms.fleet.serving import (
-    OperatingPoint,
-    Scenario,
-    build_problem,
-)
+from cms.fleet.serving import OperatingPoint, Scenario, build_problem
 from instances import published
 from tests.fleet.colocation.pairs import GAVEL, GAVEL_PROFILES, gavel
 from tests.samples import refusal

@@ -23,14 +23,13 @@ from tests.files.documents import PROBLEM, parsed
 from tests.samples import mig
 
 NUMBER = 'a number such as 12, "12.5" or "1/3"'
-FORMAT = '"format": "cms-problem" (a problem)'
 BERT = "(job 'bert')"
 
 BLOCKS = '"blocks": ["1g"'
 
 
-def group(name: str, m: str = "a100", n: int = 1, most: int = 9) -> str:
-    one = f'{{"name": "{name}", "weights": {{"{m}": {n}}}, "at_most": {most}}}'
+def group(name: str, m: str = "a100") -> str:
+    one = f'{{"name": "{name}", "weights": {{"{m}": 1}}, "at_most": 9}}'
     return f'"group_limits": [{one}], {BLOCKS}'
 
 
@@ -40,37 +39,21 @@ SLIPS = [
     ("1200", "-3", f"14:32: jobs[0].demand {BERT} is -3, expected a number >= 0"),
     ("1200", '"12,5"', f'14:32: jobs[0].demand {BERT} is "12,5", expected {NUMBER}; write 12.5 (d'),
     ("1200", "NaN", "14:32: NaN is no number, expected a finite number"),
-    ("1200", "9" * 5000, "14:32: the number 999999999999... (5000 characters) is out of range, "),
     ('"1g": 4', '"1g": 4.5', "10:42: configurations[0].blocks.1g is 4.5, expected a whole numbe"),
-    ('"half": "0.5"', '"half": 0', "11:45: configurations[1].sizes.half is 0, expected a number"),
     # names
     ('"bert"', '"a\\u0007"', "14:14: jobs[0].name (job 'a\\x07'): job name 'a\\x07' contains a c"),
     ('"half"]', '"3g"]', "8:26: blocks[2]: there are two blocks '3g', expected a name of its ow"),
     ('"1g": 90', '"1G": 90', f"14:58: jobs[0].demand_function.1G {BERT} is about a block that is "),
     ('"machine": "a100", ', "", '10:5: configurations[0] has no "machine", expected the key "ma'),
     # keys
-    (
-        '"demand":',
-        '"demnad":',
-        f'14:22: jobs[0].demnad {BERT}: unknown key "demnad", expected only name',
-    ),
+    ('"demand":', '"demnad":', f'14:22: jobs[0].demnad {BERT}: unknown key "demnad", expected'),
     # groups
-    (
-        BLOCKS,
-        group("a100"),
-        "8:29: group_limits[0].name (group limit 'a100'): there is a machine t",
-    ),
+    (BLOCKS, group("a100"), "8:29: group_limits[0].name (group limit 'a100'): there is a machine"),
     (BLOCKS, group("g", m="b200"), "8:46: group_limits[0].weights.b200 (group limit 'g') is about"),
-    (BLOCKS, group("g", n=0), "8:54: group_limits[0].weights.a100 (group limit 'g') is 0, expecte"),
-    (BLOCKS, group("g", most=-1), "8:69: group_limits[0].at_most (group limit 'g') is -1, expecte"),
     # the head
     ('"schema": 2', '"schema": 1', "3:13: schema is 1, expected 2; configurable-machines 0.1.0"),
     ('"schema": 2', '"schema": 3', "3:13: schema is 3, expected 2; a newer version of c"),
-    (
-        '"format": "cms-problem",',
-        "",
-        f"1:1: the document is an object, expected an object with {FORMAT}",
-    ),
+    ('"format": "cms-problem",', "", "1:1: the document is an object, expected an object w"),
     # syntax
     ("1200,", "1200", '14:37: unexpected "demand_function", expected a comma or the closing bra'),
     ('"bert"', "'bert'", '14:14: unexpected "\'", expected a value'),

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
-import math
 import re
-from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bench.suites.stock import LINES
-from cms import BlockPrices, InvalidOption, solve
-from instances.families import (
-    VARIANTS,
-    UnknownFamily,
-    families,
-    family,
-    generate,
-    suite,
-)
+from cms import InvalidOption
+from instances.families import VARIANTS, UnknownFamily, families, family, generate, suite
 from instances.families import time_sharing as shared
-from tests.property.problems import held
+from tests.families import held
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "families.md"
 KINDS = ("hair", "one-block", "full", "triplets", "non-irup", "non-irup-listed")
@@ -156,33 +145,6 @@ def test_an_unknown_family_and_a_suite_of_nonsense_are_refused() -> None:
     for arguments in wrong:
         with pytest.raises(InvalidOption):
             list(suite(*arguments))
-
-
-@pytest.mark.parametrize("kind", ["non-irup", "non-irup-listed"])
-@pytest.mark.parametrize("n", [3, 4, 30])
-def test_the_gadgets_optimum_is_one_above_its_bound_rounded_up(kind: str, n: int) -> None:
-    problem = generate("rounding", n=n, seed=2, kind=kind)
-    rows, sizes = problem.rows, (44, 33, 12)
-    needed = -(-rows.demands // rows.supplies.max(axis=1))
-    of = rows.supplies.argmax(axis=1)
-    counts = [int(needed[of == i].sum()) for i in range(3)]
-    assert [c % q for c, q in zip(counts, (3, 4, 11), strict=True)] == [2, 3, 6]
-    parts = dict(zip(problem.blocks, (Fraction(size, 132) for size in sizes), strict=True))
-    bound = BlockPrices(parts).bound(problem)
-    assert bound == Fraction(int(np.dot(sizes, counts)), 132)
-    if n < 10:
-        assert solve(problem, time_limit=None).cost == math.ceil(bound) + 1
-    if kind == "non-irup":
-        (shape,) = problem.size_bounded_configurations
-        assert {b: size / shape.capacity for b, size in shape.sizes.items()} == parts
-        return
-    every = itertools.product(range(4), range(5), range(12))
-    fits = [c for c in every if np.dot(c, sizes) <= 132]
-    maximal = [c for c in fits if 132 - np.dot(c, sizes) < 12]
-    shapes = [
-        tuple(c.blocks.get(b, 0) for b in problem.blocks) for c in problem.listed_configurations
-    ]
-    assert sorted(shapes) == maximal
 
 
 TABLE = Path(__file__).resolve().parents[2] / "instances" / "data" / "made_up_shares.csv"

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cms import solve
 from cms.certificate.certificate import LARGEST_DEPTH, LARGEST_LEAVES
@@ -48,20 +46,10 @@ from tests.samples import refusal
         (SOLUTION, ["problem_sha256"], "0" * 64, "the problem_sha256 is not this problem's"),
         (SOLUTION, ["machine_count"], 2, "recomputed, they are 3, 3, 0"),
         (SOLUTION, ["cost"], "5/2", "recomputed, they are 3, 3, 0"),
-        (
-            SOLUTION,
-            ["lower_bound"],
-            4,
-            "the certificate proves 17/7, rounded up to the costs' step: 3",
-        ),
+        (SOLUTION, ["lower_bound"], 4, "proves 17/7, rounded up to the costs' step: 3"),
         (SOLUTION, ["lower_bound"], None, "lower_bound is None, not an exact number"),
         (SOLUTION, ["lower_bound"], 2, "the lower_bound 2 is not the cost 3"),
-        (
-            SOLUTION,
-            ["certificate", "tree", "prices", "4g"],
-            "5/7",
-            "configurations[1] is worth 8/7",
-        ),
+        (SOLUTION, ["certificate", "tree", "prices", "4g"], "5/7", "s[1] is worth 8/7"),
         # with a 3g at 2/7, four of them serve bert for 8/7 and two vgg for 4/7
         (SOLUTION, ["certificate", "tree", "prices", "3g"], "2/7", "the certificate proves 12/7"),
         (SOLUTION, ["claimed_bound"], 4, "the claimed_bound 4 exceeds the cost 3"),
@@ -70,14 +58,9 @@ from tests.samples import refusal
         (SOLUTION, ["status"], "perfect", "the status is 'perfect', not one of optimal"),
         (SOLUTION, ["proof"], "solver", "the claimed_bound None is not the cost 3"),
         (SOLUTION, ["proof"], "none", "the status optimal has the proof 'none'"),
-        (SOLUTION, ["stop_reason"], "bored", "the stop_reason 'bored' is unknown"),
         (WEAK, ["stop_reason"], "proved", "the stop_reason is proved, but the proof is 'none'"),
         (NOTHING, ["status"], "infeasible", "the status infeasible has the proof 'none'"),
         (NOTHING, ["cost"], 3, "recomputed, they are None, None, None"),
-        (SOLUTION, ["seconds"], -1, "seconds is -1, not a number >= 0"),
-        (SOLUTION, ["method"], None, "method is None, not a text"),
-        (SOLUTION, ["limit"], 3, "the solution has the unknown key 'limit'"),
-        (SOLUTION, ["history"], ..., "the solution has no 'history'"),
         (SOLUTION, ["format"], "cms-problem", "the format is 'cms-problem', not 'cms-solution'"),
         (SOLUTION, ["schema"], 1, "this checker knows version 2"),
     ],
@@ -218,15 +201,6 @@ def test_one_problem_written_in_two_ways_has_one_hash() -> None:
     # one more block that nobody uses makes another problem
     one_more = {**other, "blocks": ["b", "a", "c"]}
     assert checker.problem_sha256(plain) != checker.problem_sha256(one_more)
-
-
-@given(st.integers(min_value=1, max_value=2**70), st.integers(min_value=1, max_value=2**70))
-def test_the_hash_tells_small_and_large_rows_apart(p: int, q: int) -> None:
-    def hashed(demand: Fraction) -> str:
-        return checker.problem_sha256(problem([{"blocks": {"a": 1}}], {"j": (str(demand), {})}))
-
-    assert (hashed(Fraction(p)) == hashed(Fraction(q))) is (p == q)
-    assert hashed(Fraction(p, q)) != hashed(Fraction(p, q) + 1)
 
 
 @pytest.mark.parametrize(

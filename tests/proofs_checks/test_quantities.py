@@ -233,9 +233,6 @@ def test_both_knapsacks_find_what_listing_every_content_finds(
 
 T = TypeVar("T")
 
-small = st.integers(min_value=0, max_value=12)
-sixths = st.fractions(min_value=0, max_value=4, max_denominator=6)
-
 
 def table_of_residual_demands(prices: list[F], supply: list[int], demand: int) -> F | None:
     """least[r]: the cheapest way to cover r, by the block that is bought last."""
@@ -275,22 +272,6 @@ def with_limits(work: Callable[[], T], **limits: int) -> T:
             module, constant = name.split("_", 1)
             stack.enter_context(patch(f"proofs_checks.checker.{module}._{constant.upper()}", value))
         return work()
-
-
-@given(
-    st.lists(st.tuples(sixths, small), max_size=4),
-    st.integers(min_value=0, max_value=60),
-    st.fractions(min_value=F(1, 9), max_value=9, max_denominator=9),
-)
-@example([(F(2), 2), (F(3), 3), (F(6), 6)], 59, F(1))  # equal ratios
-@example([(F(0), 1), (F(1), 7)], 60, F(1))  # a block for nothing
-@example([(F(7), 6), (F(10), 9), (F(22), 20)], 43, F(1))  # not every demand is a sum
-def test_the_cheapest_option_is_that_of_the_table_in_any_unit(
-    blocks: list[tuple[F, int]], demand: int, unit: F
-) -> None:
-    prices, supply = [p for p, _ in blocks], [f for _, f in blocks]
-    exact = cheapest_option(prices, [f * unit for f in supply], demand * unit)
-    assert exact == table_of_residual_demands(prices, supply, demand)
 
 
 @given(near_ties, st.integers(1, 4_000), st.booleans(), st.sampled_from([0, 1, 3]), st.booleans())

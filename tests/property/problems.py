@@ -8,20 +8,9 @@ from fractions import Fraction
 from hypothesis import note, settings
 from hypothesis import strategies as st
 
-from cms import (
-    Configuration,
-    DemandFunction,
-    Job,
-    MachineType,
-    Problem,
-    Proof,
-    SizeBoundedConfigurations,
-    solve,
-)
+from cms import DemandFunction, Job, Problem, Proof, solve
 from cms.files import lay_out, problem_to_json
 from tests.families import FAMILIES, instance
-
-Shape = Configuration | SizeBoundedConfigurations
 
 
 def share(parts: int) -> settings:
@@ -39,12 +28,6 @@ def problems(families: Sequence[str] = tuple(FAMILIES)) -> st.SearchStrategy[Pro
     return st.builds(instance, st.sampled_from(families), st.integers(0, 10**6)).map(shown)
 
 
-def held(shapes: Iterable[Shape]) -> list[str]:
-    """The block types that configurations speak of."""
-    blocks = {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
-    return sorted(blocks)
-
-
 #: Seconds for what takes one: if they are not enough, it does not end, on the slowest machine.
 PLENTY = 600.0
 
@@ -56,25 +39,10 @@ def proved_optimum(problem: Problem) -> Fraction | None:
     return solution.cost
 
 
-def rebuilt(
-    problem: Problem,
-    *,
-    jobs: Iterable[Job] | None = None,
-    configurations: Iterable[Shape] | None = None,
-    machine_types: Iterable[MachineType] | None = None,
-) -> Problem:
-    """The problem with some parts exchanged; block types that are gone are gone from all tables."""
-    shapes = list(problem.configurations if configurations is None else configurations)
-    blocks = set(held(shapes))
-    return Problem(
-        configurations=shapes,
-        jobs=[
-            Job(job.name, job.demand, {b: f for b, f in supply(job).items() if b in blocks})
-            for job in (problem.jobs if jobs is None else jobs)
-        ],
-        machine_types=problem.machine_types if machine_types is None else machine_types,
-        group_limits=problem.group_limits,
-    )
+def rebuilt(problem: Problem, jobs: Iterable[Job]) -> Problem:
+    """The same machines with other jobs."""
+    names = "configurations", "machine_types", "group_limits"
+    return Problem(jobs=jobs, **{name: getattr(problem, name) for name in names})
 
 
 def supply(job: Job) -> DemandFunction:

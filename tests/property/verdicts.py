@@ -6,22 +6,15 @@ import json
 from typing import Any
 
 from cms import FileError, InvalidCertificate, Problem, check
-from cms.files import (
-    Parsed,
-    Source,
-    certificate_from_json,
-    parse_json,
-    problem_from_json,
-    schedule_from_json,
-)
+from cms.files import Parsed, certificate_from_json, problem_from_json, schedule_from_json
 from proofs_checks.checker import Fault, certificate_bound, check_schedule, parse_document
+from tests.files.documents import parsed
 from tests.oracle import optimum
 from tests.property.definition import INFEASIBLE, INVALID, Verdict, evaluate, is_valid
 
 
 def read(document: Any) -> Parsed:
-    source = Source("a file", json.dumps(document))
-    return Parsed(parse_json(source), source)
+    return parsed(json.dumps(document))
 
 
 def judge_certificate(problem: Any, tree: Any) -> str:

@@ -42,14 +42,8 @@ class Arrays:
     """A problem as arrays: blocks of each configuration, supply and demand of each job."""
 
     def __init__(self, problem: Problem) -> None:
-        shapes: list[tuple[str | None, Vector]] = []
-        for shape in problem.configurations:
-            if isinstance(shape, Configuration):
-                shapes.append(
-                    (shape.machine, tuple(shape.blocks.get(b, 0) for b in problem.blocks))
-                )
-            else:
-                shapes += [(shape.machine, counts) for counts in maximal(shape, problem.blocks)]
+        blocks = problem.blocks
+        shapes = [(s.machine, [s.blocks.get(b, 0) for b in blocks]) for s in contents(problem)]
         self.machines = [machine for machine, _ in shapes]
         self.held = np.array([counts for _, counts in shapes], dtype=float).T  # (k, c)
         self.cost = np.array([float(problem.machine_type(m).cost) for m in self.machines])
@@ -66,14 +60,15 @@ class Arrays:
         self.k, self.c, self.n = len(problem.blocks), len(shapes), problem.n_jobs
 
 
-def maximal(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> Iterator[Vector]:
-    """All contents of a machine to which no block can be added."""
-    sizes, most = [shape.sizes[block] for block in blocks], shape.max_blocks
-    for counts in itertools.product(*(range(shape.largest_count(b) + 1) for b in blocks)):
-        room = shape.capacity - sum(n * size for n, size in zip(counts, sizes, strict=True))
-        full = most is not None and sum(counts) == most
-        if room >= 0 and (full or room < min(sizes)) and (most is None or sum(counts) <= most):
-            yield counts
+def contents(problem: Problem) -> Iterator[Configuration]:
+    """The configurations, and the multisets of size-bounded sets that take no more block."""
+    found = set(machines(problem))
+    sets = {s.machine for s in problem.configurations if isinstance(s, SizeBoundedConfigurations)}
+    for machine, held in sorted(found):
+        name = problem.machine_types[machine].name
+        more = (tuple(n + (i == at) for i, n in enumerate(held)) for at in range(len(held)))
+        if any(held) and not (name in sets and any((machine, one) in found for one in more)):
+            yield Configuration(dict(zip(problem.blocks, held, strict=True)), name)
 
 
 def compact(a: Arrays, supply: Floats, whole: tuple[bool, bool]) -> float | None:

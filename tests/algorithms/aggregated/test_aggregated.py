@@ -8,19 +8,16 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import algorithms.aggregated.tidy as tidy
 import cms
-from algorithms.aggregated import program
 from algorithms.aggregated.program import Aggregated, certificate, doubled, one_block_each, solved
 from algorithms.aggregated.pseudoforest import Edge, round_pseudoforest
-from algorithms.aggregated.tidy import handed_out, with_fewer_machines, without_waste
+from algorithms.aggregated.tidy import without_waste
 from algorithms.lp_rounding import LpRounding, LpRoundingOptions, search
-from algorithms.lp_rounding.search import cheapest_support, cheapest_whole, limit_on_cost, vectors
+from algorithms.lp_rounding.search import cheapest_support, cheapest_whole, limit_on_cost
 from algorithms.solvers.integer import LARGEST
 from algorithms.tables import integers
 from algorithms.tables.integers import Counts, Tables, without_limits
@@ -95,39 +92,6 @@ def test_roundings_keep_their_bounds_and_prices_prove_the_program() -> None:
             assert vertex.value <= bound * slack, (family, number)
             assert bound <= best
     assert seen > len(CASES) // 2
-
-
-def test_repair_uses_idle_blocks_before_new_machines() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 4}), jobs=[Job("x", 3, {"b": 1}), Job("y", 9, {"b": 2})]
-    )
-    tables = Tables.of(problem)
-    for opened, there in ((1, 2), (0, 0)):
-        machines, given = program.repaired(tables, [opened], np.array([[there], [0]]))
-        assert machines == [2]
-        assert given.tolist() == [[3], [5]]
-
-
-def test_blocks_handed_out_anew_save_machines_and_what_cannot_be_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each type serves one of two jobs well and the other one badly; one machine is enough."""
-    jobs = [Job("x", 4, {"a": 4, "b": 1}), Job("y", 4, {"a": 1, "b": 4})]
-    tables = Tables.of(Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs))
-    # Everybody has the wrong blocks: nothing can be taken back.
-    machines, blocks = without_waste(tables, [4], np.array([[0, 4], [4, 0]]))
-    assert (machines, blocks.tolist()) == ([4], [[0, 4], [4, 0]])
-    machines, blocks = with_fewer_machines(tables, ([4], blocks), Fraction(1), Unlimited())
-    assert (machines, blocks.tolist()) == ([1], [[1, 0], [0, 1]])
-    assert handed_out(tables, [0], Unlimited()) == (True, None)
-    # Whether ten weights can be divided evenly takes some effort to see.
-    shape = Configuration({f"b{i}": 1 for i in range(10)})
-    weights = {f"b{i}": 2 * i + 3 for i in range(10)}
-    hard = Tables.of(
-        Problem(configurations=shape, jobs=[Job(f"j{j}", 61, weights) for j in range(2)])
-    )
-    monkeypatch.setattr(tidy, "_EFFORT", 0.0)
-    assert handed_out(hard, [1], Unlimited()) == (False, None)
 
 
 CYCLE = dict.fromkeys([(0, 0), (0, 1), (1, 0), (1, 1)], Fraction(1, 2))
@@ -222,7 +186,7 @@ def test_sets_too_large_to_be_listed_are_solved(
     method: str, options: dict[str, Any], cost: int
 ) -> None:
     problem = vast(12, cost=cost)
-    solution = cms.solve(problem, method, options=options, threads=1)
+    solution = cms.solve(problem, method, options=options, threads=1, time_limit=None)
     assert solution.cost is not None
     assert check(problem, solution.schedule) == ()
     assert solution.guarantee is not None
@@ -249,18 +213,6 @@ def test_the_best_support_is_the_best_of_all_supports() -> None:
                 if tables.served_by(list(map(int, there))):
                     values.append(program.solve(None, used, absent).value)
             assert found.value == min(values)
-
-
-def test_machine_vectors_come_by_cost_and_all_of_them() -> None:
-    types = [MachineType("m", 2), MachineType("n", 3)]
-    shapes = [Configuration({"a": 1}, "m"), Configuration({"b": 1}, "n")]
-    tables = Tables.of(Problem(configurations=shapes, machine_types=types))
-    found = list(vectors(tables, Fraction(4), Fraction(9)))
-    costs = [2 * x + 3 * y for x, y in found]
-    assert costs == sorted(costs)
-    every = {(x, y) for x in range(5) for y in range(4) if 4 <= 2 * x + 3 * y <= 9}
-    assert {tuple(vector) for vector in found} == every
-    assert len(found) == len(every)
 
 
 def milp_c(tables: Tables) -> Fraction:

@@ -6,7 +6,6 @@ import itertools
 import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import gcd
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.aggregated import proposal
 from algorithms.aggregated.program import Aggregated
 from algorithms.aggregated.proposal import Hint, Proposals
 from algorithms.aggregated.purchase import Blocks
 from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables, maximal_contents
 from algorithms.tables.integers import listed as listed_shapes
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, presolve
-from instances.families import generate
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
 from tests.samples import so_many
 
 KINDS = ["small", "costs", "demands", "hair", "blocks"]
@@ -184,30 +181,6 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
     assert refuted > number * 2 // 3
 
 
-MANY = [
-    ("real-rows", {"m": 30}),
-    ("near-ties", {"m": 5}),
-    ("equal-jobs", {"kinds": 3}),
-    ("random-configurations", {"k": 10, "configurations": 20}),
-    ("mixed-fleet", {"types": 3, "limits": "none"}),
-]
-
-
-@pytest.mark.parametrize(("family", "parameters"), MANY, ids=[name for name, _ in MANY])
-def test_jobs_in_groups_end_at_a_vertex_as_well(
-    family: str, parameters: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tables = Tables.of(presolve(generate(family, n=300, seed=3, **parameters)).problem)
-    one_by_one = Aggregated(tables).solve(None)
-    monkeypatch.setattr(proposal, "_GROUPS", 8)
-    vertex = Aggregated(tables).solve(None)
-    assert vertex.value == one_by_one.value
-    is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
-    do(tables, vertex.machines, vertex.blocks)
-    if family == "equal-jobs":  # as many edges as a basic solution has beside one a job
-        assert len([*listed(tables, one_by_one.blocks)]) <= tables.n + tables.k
-
-
 @given(st.data())
 def test_the_maximal_contents_are_those_of_the_definition(data: st.DataObject) -> None:
     sizes = data.draw(
@@ -246,27 +219,3 @@ def test_of_a_vast_set_the_contents_are_listed_that_somebody_has_a_use_for() -> 
     vast = SizeBoundedConfigurations({"a": 2, "b": 3}, 10**4000)
     problem = Problem(configurations=vast, jobs=[Job("x", 7, {"a": 1, "b": 2}), Job("y", 0, {})])
     assert listed_shapes(problem, most=1).shapes == (Configuration({"a": 7, "b": 4}, "machine"),)
-
-
-@given(st.data())
-def test_tables_are_the_numbers_of_the_rows_of_any_size(data: st.DataObject) -> None:
-    unit = data.draw(st.sampled_from([1, 10**12, 10**40]))
-    rows = data.draw(
-        st.lists(
-            st.tuples(*[st.integers(1, 10**6)] * 3).map(lambda row: (max(row), *row[:2])),
-            min_size=1,
-            max_size=4,
-        )
-    )
-    jobs = [Job(f"j{j}", unit * d + 1, {"a": unit * a, "b": b}) for j, (d, a, b) in enumerate(rows)]
-    tables = Tables.of(Problem(configurations=Configuration({"a": 1, "b": 2}), jobs=jobs))
-    assert unit == 10**12 or (tables.supply.dtype == object) == (unit > 1)
-    for j, (d, a, b) in enumerate(rows):
-        demand, supply = int(tables.demands[j]), list(map(int, tables.supply[j]))
-        assert gcd(demand, *supply) == 1
-        assert [Fraction(f, demand) for f in supply] == [
-            Fraction(unit * a, unit * d + 1),
-            Fraction(b, unit * d + 1),
-        ]
-        assert tables.alone[j].tolist() == pytest.approx([demand / f for f in supply])
-    assert tables.phi == max(Fraction(max(unit * a, b), unit * d + 1) for d, a, b in rows)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import product
 from typing import cast
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from algorithms.branch_and_price.covers import cover
 from algorithms.branch_and_price.dive import Dive, Dived, Diver
-from algorithms.branch_and_price.open_machines import filled
 from algorithms.branch_and_price.options import minimal_options
 from algorithms.branch_and_price.program import (
     Answer,
@@ -27,15 +23,13 @@ from algorithms.branch_and_price.program import (
     shortened,
     solver_bound,
 )
-from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, Undecided, rounded
+from algorithms.branch_and_price.rounding import Undecided
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.choices import Choices, choices_of
-from algorithms.prices.fraction import Fractional
+from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.limits import Limit, Room
 from algorithms.prices.region import Region, configuration_of
 from algorithms.prices.region import Row as MachineRow
-from algorithms.prices.search import PriceSearch, fractional
 from cms import (
     Configuration,
     Job,
@@ -46,13 +40,12 @@ from cms import (
     SolverBound,
     check,
 )
-from cms.knapsack.packing import Packing
 from cms.plugin.algorithm import Budget
 from cms.problem.row import Row
-from tests.algorithms.branch_and_price.parts import Unlimited, bought, reduced, searched, single
-from tests.families import FAMILIES, instance
+from tests.algorithms.branch_and_price.parts import Unlimited, reduced, single
+from tests.families import instance
 from tests.oracle import optimum
-from tests.samples import few, so_many, spread
+from tests.samples import few
 
 
 def test_options_that_are_too_many_are_given_up_at_once() -> None:
@@ -87,143 +80,6 @@ def test_machines_are_found_within_a_cost_exactly_if_there_are_any(
     if found:
         assert len(found) <= most
         assert [*map(sum, zip(*(row.counts for row in found), strict=True))] == [*wanted]
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=4),
-    st.integers(1, 14),
-    st.none() | st.integers(1, 4),
-    st.integers(0, 20),
-)
-def test_contents_worth_enough_are_listed_once_each(
-    types: list[tuple[int, int]], capacity: int, max_blocks: int | None, least: int
-) -> None:
-    worth, sizes = zip(*types, strict=True)
-    packing = Packing([Fraction(size) for size in sizes], Fraction(capacity), max_blocks)
-    found, complete = packing.list_contents(worth, [3] * len(types), least, 10**6, 10**6)
-    fitting = [
-        counts
-        for counts in product(range(4), repeat=len(types))
-        if any(counts)
-        and sum(map(int.__mul__, counts, sizes)) <= capacity
-        and (max_blocks is None or sum(counts) <= max_blocks)
-        and sum(map(int.__mul__, counts, worth)) >= least
-    ]
-    assert complete
-    assert sorted(found) == sorted(fitting)
-
-
-def random_shapes(rng: random.Random) -> Shapes:
-    types = [
-        MachineType(f"t{at}", rng.choice(["0", "1", "2", "1/3"]), rng.randint(0, 9))
-        for at in range(2)
-    ] + [MachineType("last", 3)]
-    shapes = [
-        Configuration({rng.choice("abc"): rng.randint(1, 3), rng.choice("abc"): 1}, machine.name)
-        for machine in types
-        for _ in range(2)
-    ]
-    shapes.append(Configuration({"a": 1, "b": 1, "c": 1}, "last"))
-    job = Job("x", 9, {"a": 1, "b": 1, "c": 1})
-    return Shapes(Problem(configurations=shapes, jobs=[job], machine_types=types), ())
-
-
-@pytest.mark.parametrize("size", [50, 10**30, 10**400])
-def test_machines_of_any_number_keep_the_limits(size: int) -> None:
-    """Where the cheapest machines run out, others take over; those there are to be come first."""
-    for number in range(40):
-        rng = random.Random(number)
-        shapes = random_shapes(rng)
-        problem = shapes.problem
-        load = [rng.randint(0, size) for _ in problem.blocks]
-        around = [Fraction(rng.randint(0, 12), 4) for _ in shapes.shapes] if number % 2 else []
-        machines = filled(shapes, load, around)
-        assert machines is not None
-        for block, need in zip(problem.blocks, load, strict=True):
-            assert sum(n * shape.blocks.get(block, 0) for shape, n in machines.items()) >= need
-        used = Counter[str | None]()
-        for shape, n in machines.items():
-            used[shape.machine] += n
-        for limit in problem.limits:
-            assert sum(n * used[machine] for machine, n in limit.weights.items()) <= limit.at_most
-        if around:
-            assert machines.get(shapes.shapes[-1], 0) >= int(around[-1])
-
-
-def options_of(search: PriceSearch, mixture: Fractional) -> list[dict[tuple[int, ...], Fraction]]:
-    """For each kind its options in the mixture, with their weights."""
-    found: list[dict[tuple[int, ...], Fraction]] = [{} for _ in range(len(search.jobs))]
-    for group, shares in enumerate(mixture.shares):
-        part = search.kinds_of_group(group)
-        for kind in range(part.start, part.stop):
-            for number, weight in shares:
-                option = tuple(search.options[number][kind].tolist())
-                found[kind][option] = found[kind].get(option, Fraction(0)) + weight
-    return found
-
-
-def examine(
-    search: PriceSearch, mixture: Fractional, result: Rounded, *, boxes: bool = True
-) -> None:
-    """All jobs of every kind are there, each with an option of its kind's, or in a box.
-
-    Without boxes one between options far apart may take a mixture of them, rounded up.
-    """
-    jobs, choices = search.jobs, result.choices
-    assert isinstance(choices, Choices)
-    allowed = options_of(search, mixture)
-    placed = np.zeros(len(jobs), dtype=np.int64)
-    for kind, option, count in zip(*choices, strict=True):
-        if tuple(option.tolist()) not in allowed[kind]:
-            assert not boxes
-            columns = [*zip(*allowed[kind], strict=True)]
-            assert max(max(column) - min(column) for column in columns) > _FAR
-            pairs = zip(columns, option.tolist(), strict=True)
-            assert all(min(column) <= blocks <= max(column) for column, blocks in pairs)
-        row = jobs.rows.row(int(kind))
-        given = sum(f * n for f, n in zip(row.supply, option.tolist(), strict=True))
-        assert given >= row.demand
-        assert count > 0
-        placed[kind] += count
-    for box in result.boxes:
-        placed[box.kind] += 1
-        for i, (low, high) in enumerate(zip(box.lows, box.highs, strict=True)):
-            blocks = [option[i] for option in allowed[box.kind]]
-            assert 0 <= low <= high
-            assert low <= max(blocks)
-            assert min(blocks) <= high
-    assert (placed == jobs.weights).all()
-
-
-@pytest.mark.parametrize("family", spread(6, FAMILIES))
-def test_every_job_has_an_option_or_a_box(family: str) -> None:
-    for number in range(so_many(5, 15)):
-        jobs = reduced(instance(family, number))
-        lost = any(not any(jobs.rows.row(kind).supply) for kind in range(len(jobs)))
-        if not len(jobs) or lost:
-            continue
-        search = searched(jobs.problem)
-        mixture = fractional(search)
-        for most in (0, 1, MOST_BOXES):
-            result = rounded(search, mixture, number, most_boxes=most)
-            assert len(result.boxes) <= most
-            examine(search, mixture, result, boxes=most > 0)
-
-
-@pytest.mark.parametrize("demand", [10**4, 10**9, 10**12, 10**17])
-def test_a_job_between_options_far_apart_is_left_in_a_box(demand: int) -> None:
-    jobs = [Job("x", demand, {"a": "6.5", "b": 1})]
-    search = searched(Problem(configurations=Configuration({"a": 2, "b": 1}), jobs=jobs))
-    mixture = fractional(search)
-    result = rounded(search, mixture, 0)
-    examine(search, mixture, result)
-    (box,) = result.boxes
-    need = bought(search, mixture)
-    assert all(low <= n <= high for low, n, high in zip(box.lows, need, box.highs, strict=True))
-    assert all(high - low <= 24 for low, high in zip(box.lows, box.highs, strict=True))
-    alone = rounded(search, mixture, 0, most_boxes=0)
-    examine(search, mixture, alone, boxes=False)
-    assert alone.boxes == ()
 
 
 def needs(load: Sequence[int], problem: Problem) -> Problem:

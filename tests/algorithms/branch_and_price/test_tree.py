@@ -10,19 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 
 import cms
-from algorithms.branch_and_price import BranchAndPrice, run
+from algorithms.branch_and_price import BranchAndPrice
 from algorithms.branch_and_price.first import first_schedule
 from algorithms.branch_and_price.tree import branch_and_price
 from algorithms.prices import jobs as prices
-from cms import (
-    Certificate,
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    Schedule,
-    check,
-)
+from cms import Certificate, Configuration, Job, MachineType, Problem, Schedule, check
 from cms.certificate.certificate import first_certificate, round_up
 from cms.files import problem_to_json
 from cms.plugin.algorithm import Named, NoOptions
@@ -97,33 +89,6 @@ def test_a_job_that_takes_what_each_of_many_machines_has_can_be_stopped() -> Non
     assert first_schedule(problem, lambda: next(budget, True)) is None
 
 
-@pytest.mark.parametrize("family", ["cluster-fleet", "mixed-fleet", "size-bounded-mixed"])
-def test_before_it_branches_it_has_what_greedy_has(family: str) -> None:
-    asked = 0
-    for seed in range(so_many(4, 100)):
-        problem, budget, asking = generate(family, n=8, seed=seed), Unlimited(), False
-        for claim in run.claims(problem, budget):
-            assert isinstance(claim, Named)
-            of_greedy = claim.part.startswith("greedy: ")
-            if asking and not of_greedy:
-                break
-            asking = asking or of_greedy
-            if isinstance(claim.claim, Schedule):
-                assert check(problem, claim.claim) == ()
-                if budget.best is None or claim.claim.cost(problem) < budget.best.cost(problem):
-                    budget.best = claim.claim
-            elif isinstance(claim.claim, cms.Certificate) and budget.best is not None:
-                budget.lower_bound = max(budget.lower_bound, claim.claim.bound(problem))
-                if budget.best.cost(problem) <= budget.lower_bound:
-                    break
-        asked += asking
-        assert budget.best is not None
-        greedy = cms.solve(problem, method="greedy")
-        assert greedy.cost is not None
-        assert budget.best.cost(problem) <= greedy.cost, seed
-    assert asked
-
-
 class Proof(NamedTuple):
     """What a run came to: the best bound, rounded up, and the last of either claim."""
 
@@ -159,11 +124,6 @@ def quantities(certificate: Certificate | None) -> list[object]:
         return []
     below, above = quantities(certificate.below), quantities(certificate.above)
     return [certificate.quantity, *below, *above]
-
-
-@pytest.mark.parametrize("one", hard.PROBLEMS.values(), ids=lambda one: one.name)
-def test_worst_cases_of_the_theory_are_proved(one: cms.NamedProblem) -> None:
-    assert proof(one.make(), one.optimum).bound == one.optimum
 
 
 def drawn() -> Iterator[tuple[str, Problem]]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from math import ceil
 from typing import Any
 
 import pytest
@@ -14,9 +13,6 @@ import algorithms.ptas
 import algorithms.ptas.few_machines
 import cms
 from algorithms.conic import Conic, ConicOptions
-from algorithms.conic.polygon import HalfPlane, Point, Polygon
-from algorithms.conic.run import ContentProgram, Prepared, Priced, find_windows, prepare, price_jobs
-from algorithms.ptas import Ptas
 from algorithms.ptas.few_machines import CompactProgram, DynamicProgram, Fleet
 from cms import (
     Job,
@@ -29,7 +25,6 @@ from cms import (
     presolve,
     solve,
 )
-from cms.testing.checks import Observation
 from instances import hard
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited, cases
 from tests.families import FAMILIES, instance
@@ -63,98 +58,6 @@ def random_problem(number: int) -> Problem:
     limit = (None, None, None, 2, 4)[number % 5]
     types = [MachineType("machine", Fraction(2 + number % 2, 2), limit)]
     return instance(family, number).replace(machine_types=types)
-
-
-def polygons() -> list[Polygon]:
-    """Small polygons, with and without a second row and narrower ranges."""
-    rng = random.Random(5)
-    found = []
-    for _ in range(60):
-        a, b, most = rng.randint(1, 11), rng.randint(1, 11), rng.randint(11, 70)
-        rows = [HalfPlane((a, b), most)]
-        if rng.random() < 0.5:
-            rows.append(HalfPlane((1, 1), rng.randint(1, 8)))
-        x, y = (min(rng.choice([9, 99]), *(r.most // r.normal[i] for r in rows)) for i in (0, 1))
-        found.append(Polygon(tuple(rows), (x, y)))
-    return found
-
-
-def points_of(polygon: Polygon) -> list[Point]:
-    """All integer points, one by one from their definition."""
-    x, y = polygon.highest
-    every = ((i, j) for i in range(x + 1) for j in range(y + 1))
-    return [point for point in every if inside(polygon, point)]
-
-
-def inside(polygon: Polygon, point: Point) -> bool:
-    """Whether a point keeps every row and range."""
-    x, y = point
-    return (0 <= x <= polygon.highest[0] and 0 <= y <= polygon.highest[1]) and all(
-        a * x + b * y <= most for (a, b), most in polygon.rows
-    )
-
-
-def hull(found: Iterable[Point]) -> list[Point]:
-    """Andrew's monotone chain, without points on edges; counterclockwise from the least point."""
-    points = sorted(found)
-
-    def half(sequence: list[Point]) -> list[Point]:
-        chain: list[Point] = []
-        for p in sequence:
-            while len(chain) > 1 and _turn(chain[-2], chain[-1], p) <= 0:
-                chain.pop()
-            chain.append(p)
-        return chain[:-1]
-
-    return half(points) + half(points[::-1])
-
-
-def _turn(a: Point, b: Point, c: Point) -> int:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def test_corners_are_those_of_all_points_and_few_of_a_huge_polygon() -> None:
-    for polygon in polygons():
-        assert polygon.list_corners() == hull(points_of(polygon)), polygon
-    n = 10**12
-    polygon = Polygon((HalfPlane((n + 1, n), n**3),), (n**3 // (n + 1), n * n))
-    corners = polygon.list_corners()
-    assert all(inside(polygon, corner) for corner in corners)
-    assert 3 <= len(corners) < 200
-    assert all(_turn(*corners[at : at + 3]) > 0 for at in range(len(corners) - 2))
-
-
-def best_of_program(
-    given: Prepared, most: int | None = None, known: Priced | None = None
-) -> int | None:
-    """How many machines the program's best_of_program schedule has, of at most so many."""
-    most = given.simple if most is None else most
-    windows = find_windows(given.demands, given.highest, most, known)
-    least = 1 if known is None else ceil(known.bound)
-    if most < least or windows is None:
-        return None
-    model = ContentProgram(given, windows, least, most, known)
-    outcome = model.program.solve(Unlimited())
-    assert outcome.status in ("optimal", "infeasible")
-    return None if outcome.values is None else model.schedule(outcome.values).machine_count
-
-
-@pytest.mark.parametrize("seed", few(20, range(200)))
-def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) -> None:
-    """At any prices, the program for the optimum as target finds it; one less, it finds nothing."""
-    rng = random.Random(f"prices {seed}")
-    problem, route = random_problem(seed), rng.choice(["auto", "cells"])
-    given, value = prepare(problem, route), optimum(problem)
-    if not value or not isinstance(given, Prepared):
-        return
-    least = int(value / problem.machine_types[0].cost)
-    raw = [Fraction(rng.randint(5, 15), max(1, most)) for most in given.highest]
-    worth = max(sum(p * n for p, n in zip(raw, content, strict=True)) for content in given.contents)
-    known = price_jobs(given.demands, [price / worth for price in raw])
-    assert known.bound <= least
-    assert best_of_program(given, least, known) == least
-    if least - 1 >= known.bound:
-        assert best_of_program(given, least - 1, known) is None
 
 
 WAYS: list[dict[str, Any]] = [
@@ -280,37 +183,8 @@ def test_a_search_ends_whenever_it_is_stopped() -> None:
     assert list(CompactProgram(fleet, Fraction(0), Fraction(9)).run(budget)) == []
 
 
-@pytest.mark.parametrize(
-    ("limit", "value"),
-    [("MAX_CELLS", 3), ("MAX_LAST", 1), ("MAX_PASSES", 1), ("MAX_WORK", 1), ("MAX_LEAVES", 1)],
-)
-def test_tables_that_are_too_large_are_refused(
-    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(algorithms.ptas.few_machines, limit, value)
-    with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
-        searched(DynamicProgram, hard.PARTITION_NO.make(), 0, 9)
-
-
 def run(problem: Problem, **options: Any) -> Solution:
     return solve(problem, "ptas", options=options, time_limit=None, threads=1)
-
-
-def watch(problem: Problem, **options: Any) -> Observation:
-    """Solve a problem and note every claim."""
-    return Observation(Ptas(), True, problem, options=options, time_limit=None, threads=1)
-
-
-@pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
-@pytest.mark.parametrize("family", spread(6, sorted(FAMILIES.keys() - {"long_numbers"})))
-def test_the_bare_algorithm_claims_one_schedule_within_the_guarantee(family: str, way: str) -> None:
-    for case in cases(family, so_many(2, 4)):
-        seen = watch(case.problem, plain=True, exact=way, epsilon="1/4")
-        assert seen.solution is not None, case.name
-        if [line.source for line in seen.solution.history] == ["trivial"]:
-            continue  # nothing to do, or a proof at a glance
-        (schedule,) = seen.claims
-        assert case.best <= schedule.cost(case.problem) <= Fraction(5, 4) * case.best, case.name
 
 
 @pytest.mark.parametrize("way", ["auto", "dynamic", "program"])

@@ -19,7 +19,6 @@ from algorithms.greedy.promises import FACTORS, best_inflation, harmonic_above, 
 from algorithms.solvers.linear import LinearProgram
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, presolve, solve
-from cms.running.stopping import Stopped
 from instances.families import generate
 from proofs_checks.g_alone import alone
 from proofs_checks.greedy import Inner, best_pair_first, by_trying_all, run, schedule
@@ -28,21 +27,6 @@ from tests.algorithms.branch_and_price.parts import Counting
 from tests.samples import so_many
 
 PLAIN = {"variant": "units", "inner": "exact", "plain": True}
-
-
-@pytest.mark.parametrize("inner", ["greedy", *sorted(INNER)])
-def test_the_clock_is_looked_at_between_two_configurations(inner: str) -> None:
-    shapes = [Configuration({f"b{i}": 1, f"b{i + 1}": 1}) for i in range(30)]
-    jobs = [Job(f"j{j}", 7, {f"b{i}": 1 for i in range(31)}) for j in range(4)]
-    built = Tables.of(Problem(configurations=shapes, jobs=jobs))
-    budget = Counting(30)
-    run = Opening(built, inner, "demands", budget=budget)
-    with pytest.raises(Stopped):
-        run.finish()
-    # The first machine was not even opened.
-    assert not any(run._state.machines)
-    # It notices soon: nobody asked much more often.
-    assert budget.asked <= 35
 
 
 @pytest.mark.parametrize("inner", sorted(INNER))

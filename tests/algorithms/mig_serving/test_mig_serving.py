@@ -15,14 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.mig_serving.fast import Candidates, Filled, Services, count_patterns, patterns
-from algorithms.mig_serving.search import (
-    Deployment,
-    Genetic,
-    MigServingOptions,
-    Path,
-    TreeSearch,
-)
+from algorithms.mig_serving.fast import Candidates, Filled, Services
+from algorithms.mig_serving.search import Deployment, Genetic, MigServingOptions, Path, TreeSearch
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem, Status, StopReason, check, load_instance, presolve
 from instances.families import generate
@@ -72,40 +66,6 @@ def assert_legal(services: Services, machine: Filled) -> None:
     row = services.tables.counts[machine.shape]
     assert all(a <= b for a, b in zip(held, row, strict=True))
     assert machine.gives == tuple(sorted(gives.items()))
-
-
-SHAPES = st.integers(1, 3).flatmap(
-    lambda k: st.lists(
-        st.lists(st.integers(0, 3), min_size=k, max_size=k).filter(any), min_size=1, max_size=3
-    )
-)
-
-
-def plainly(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> list[object]:
-    """Every block goes to every place in turn."""
-    found: set[object] = set()
-    for at, shape in enumerate(shapes):
-        blocks = [i for i, count in enumerate(shape) for _ in range(count)]
-        for way in product(range(places), repeat=len(blocks)):
-            if len(set(way)) <= mixed:
-                table = [[0] * len(shape) for _ in range(places)]
-                for i, place in zip(blocks, way, strict=True):
-                    table[place][i] += 1
-                found.add((at, tuple(map(tuple, table))))
-    return sorted(found, key=repr)
-
-
-@given(SHAPES, st.integers(1, 3), st.integers(1, 3))
-def test_every_way_is_listed_once_and_counted(
-    shapes: list[list[int]], places: int, mixed: int
-) -> None:
-    ways, counts = patterns(shapes, places, mixed)
-    listed = [
-        (at, tuple(tuple(int(x) for x in mine) for mine in table))
-        for at, table in zip(ways.tolist(), counts.tolist(), strict=True)
-    ]
-    assert sorted(listed, key=repr) == plainly(shapes, places, mixed)
-    assert count_patterns(shapes, places, mixed) == len(listed)
 
 
 def score(services: Services, machine: Filled, missing: Sequence[int], *, capped: bool) -> Fraction:

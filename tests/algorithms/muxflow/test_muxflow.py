@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ from hypothesis import strategies as st
 
 from algorithms.muxflow.plans import counts_of, exchanges, longest_paths, parted
 from algorithms.solvers import transport
+from bench.colocation_figures.matching import best_value
 from cms import Proof, Status, StopReason, UnsupportedProblem, check
 from cms.fleet import colocation
 from cms.fleet.colocation.edge_problems import posed
 from cms.running.stopping import never
+from instances.families.colocation import random_classes as drawn
 from instances.families.colocation import shared_gpus
-from tests.references.colocation import best_value, drawn, every_plan
 from tests.samples import few, refusal
 
 METHODS = ("colocation_greedy", "colocation_random", "colocation_first_fit", "colocation_dedicated")
@@ -46,6 +48,16 @@ def test_the_value_is_that_of_scipys_assignment_of_single_gpus(seed: int) -> Non
         assert method != "colocation_dedicated" or solution.value == 0
 
 
+def every_plan(problem: colocation.ColocationProblem) -> list[colocation.ColocationPlan]:
+    """All plans of a tiny problem."""
+    pairs = [(o, f) for o in problem.online for f in problem.offline]
+    ranges = [range(min(o.count, f.count) + 1) for o, f in pairs]
+    named = [(o.name, f.name) for o, f in pairs]
+    every = [dict(zip(named, counts, strict=True)) for counts in product(*ranges)]
+    plans = [colocation.ColocationPlan({p: n for p, n in one.items() if n}) for one in every]
+    return [plan for plan in plans if not check(problem, plan)]
+
+
 SMALL = st.integers(0, 2)
 
 
@@ -63,7 +75,7 @@ def tiny(draw: st.DrawFn) -> colocation.ColocationProblem:
 def test_prices_prove_every_optimal_plan_and_no_other(
     problem: colocation.ColocationProblem,
 ) -> None:
-    plans = list(every_plan(problem))
+    plans = every_plan(problem)
     best, counts = max(map(problem.value, plans)), counts_of(problem)
     assert proved(problem, colocation.colocate(problem)) == best == best_value(problem)
     for plan in plans:

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import lcm
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-import algorithms.prices.search
-import algorithms.prices.vertex
-from algorithms.prices.master import Master
-from algorithms.prices.passes import Passes
 from algorithms.prices.search import PriceSearch, fractional
 from algorithms.prices.vertex import BasicSolution, additive_cost, rounded, solve_dantzig_wolfe
-from algorithms.solvers.floats import recognised
 from cms import MachineType, PresolvedProblem, Problem, Schedule, check, presolve
 from cms.certificate.certificate import round_up
-from instances import hard, small
 from instances.families import generate
 from proofs_checks.theorem_b import additive_loss
 from tests.algorithms.branch_and_price import parts
@@ -139,22 +129,6 @@ def test_a_stopped_search_ends_with_what_it_has() -> None:
         assert parts.certified(search, problem) == search.best.bound
 
 
-@given(
-    st.integers(1, 1000).flatmap(
-        lambda q: st.lists(st.fractions(0, 100, max_denominator=q), min_size=1, max_size=6)
-    )
-)
-def test_rationals_of_a_small_common_denominator_are_recognised(values: list[Fraction]) -> None:
-    common = lcm(*(value.denominator for value in values))
-    found = recognised([float(value) for value in values])
-    if common > 1000:
-        assert found is None or found[1] <= 1000
-    else:
-        assert found is not None
-        assert [Fraction(number, found[1]) for number in found[0]] == values
-    assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None  # no float holds it
-
-
 def vertex_of(problem: Problem) -> BasicSolution:
     """LP_DW of a reduced problem."""
     solution = solve_dantzig_wolfe(problem, Unlimited())
@@ -209,7 +183,6 @@ def built(solution: BasicSolution, reduction: PresolvedProblem) -> Schedule:
 
 
 FEW = 8
-NAMED = [one for one in (hard.PROBLEMS | small.PROBLEMS).values() if "LP_DW" in one.bounds]
 
 
 def refuse_breaches(case: Case, solution: BasicSolution, reduction: PresolvedProblem) -> Fraction:
@@ -243,88 +216,6 @@ def test_the_value_is_the_bound_and_what_the_definition_says(family: str) -> Non
         k, p = len(solution.problem.blocks), len(solution.machines)
         assert p + split(solution) <= k, case.name
         refuse_breaches(case, solution, reduction)
-
-
-@pytest.mark.parametrize("one", NAMED, ids=lambda one: one.name)
-def test_named_instances_have_their_exact_values(one: Any) -> None:
-    solution = vertex_of(presolve(one.make()).problem)
-    refuse_faults(solution)
-    known = one.bounds["LP_DW"]
-    if one is hard.NON_IRUP:  # 23/11 with proper contents, by a certificate
-        assert known == Fraction(259, 132)
-        known = Fraction(23, 11)
-    assert value(solution) == solution.bound == known
-
-
-@pytest.mark.parametrize(("n", "m"), [(300, 1), (300, 5), (1000, 5)])
-def test_measured_models_on_a_gpu_are_solved_to_the_end(n: int, m: int) -> None:
-    reduction = presolve(generate("real-rows", n=n, seed=1, m=m))
-    solution = vertex_of(reduction.problem)
-    refuse_faults(solution)
-    assert 0 <= value(solution) - solution.bound <= Fraction(1, 10**4)
-    assert restored(reduction, solution) == solution.bound
-    assert len(solution.machines) + split(solution) <= len(solution.problem.blocks)
-
-
-_honest = Master.solve
-
-
-def turned_round(self: Master) -> Any:
-    """Prices and weights that are turned round, and machines that are left out."""
-    proposal = _honest(self)
-    self.weights = [1.0 - weight for weight in self.weights]
-    self.machines = [Fraction(0)] * len(self.machines)
-    if proposal is None:
-        return None
-    prices = [price * (i + 1) for i, price in enumerate(proposal.prices)]
-    return proposal._replace(prices=prices)
-
-
-NO_FLOATS: tuple[Any, str, Any] = Master, "solve", lambda _: None
-SPOILED: dict[str, list[tuple[Any, str, Any]]] = {
-    "no floats": [NO_FLOATS],
-    # as with more block types than the exact program takes
-    "no solver": [
-        NO_FLOATS,
-        (algorithms.prices.search, "MOST_BLOCKS", 0),
-        (algorithms.prices.vertex, "MOST_BLOCKS", 0),
-    ],
-    "lies": [(Master, "solve", turned_round), (algorithms.prices.search, "_MOST_PASSES", 12)],
-}
-
-
-@pytest.mark.parametrize("spoiled", SPOILED)
-def test_a_solver_that_fails_or_lies_costs_optimality_only(
-    spoiled: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for change in SPOILED[spoiled]:
-        monkeypatch.setattr(*change)
-    for family in FAMILIES:
-        for case in cases(family, 6):
-            reduction = presolve(case.problem)
-            solution = vertex_of(reduction.problem)
-            refuse_faults(solution)
-            assert restored(reduction, solution) == solution.bound <= value(solution), case.name
-            assert spoiled != "no floats" or value(solution) == solution.bound, case.name
-            assert spoiled != "no solver" or split(solution) == 0, case.name
-            assert not check(case.problem, built(solution, reduction)), case.name
-
-
-def test_the_bound_is_the_certificate_s_and_not_the_passes_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    honest = Passes.evaluate
-
-    def boasting(self: Passes, *arguments: Any) -> Any:
-        found = honest(self, *arguments)
-        assert found is not None
-        point, cuts = found
-        return point._replace(bound=point.bound + Fraction(1, 10**9)), cuts
-
-    monkeypatch.setattr(Passes, "evaluate", boasting)
-    reduction = presolve(generate("arbitrary", n=6, seed=2))
-    solution = vertex_of(reduction.problem)
-    assert restored(reduction, solution) == solution.bound
 
 
 def test_it_ends_whenever_it_is_stopped() -> None:

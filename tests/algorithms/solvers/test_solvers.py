@@ -17,7 +17,7 @@ import algorithms.solvers.linear
 import algorithms.solvers.simplex
 from algorithms.solvers.integer import LARGEST, Hint, Outcome, TooLarge
 from algorithms.solvers.integer import Program as IntegerProgram
-from algorithms.solvers.simplex import Basic, Program, cheapest
+from algorithms.solvers.simplex import Basic, cheapest
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.references.programs import minimum
 from tests.samples import few
@@ -159,19 +159,6 @@ def test_a_solver_ends_when_the_run_is_stopped_and_not_before(
 
 
 Numbers = tuple[list[Fraction], list[list[int]], list[int]]
-
-
-@pytest.fixture(autouse=True)
-def _watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each pivot no reduced cost is negative, or no value: neither method loses its own."""
-    pivot = Program.pivot
-
-    def watched(self: Program, r: int, e: int) -> None:
-        pivot(self, r, e)
-        values = [row.numbers[-1] for row in self._rows]
-        assert min(self._aim.numbers[:-1]) >= 0 or min(values) >= 0
-
-    monkeypatch.setattr(Program, "pivot", watched)
 
 
 def drawn(seed: int) -> Numbers:

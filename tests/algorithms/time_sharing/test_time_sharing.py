@@ -11,17 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.region import Region
-from algorithms.time_sharing.closing import MixProgram, schedule_of
-from algorithms.time_sharing.columns import Columns
 from algorithms.time_sharing.hosting import Hosting, Saturated
 from bench.runs.solving import recheck
 from bench.time_sharing.hosting import require_hosting
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check, solve
-from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from instances.families.time_sharing import pairs, random_mix, scenario_3
-from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.references.mixes import expanded, serves, time_shared_toy
 from tests.samples import few, so_many
 
@@ -183,22 +177,6 @@ def test_every_schedule_is_valid_and_none_is_below_the_bound(problem: TimeShared
         assert solution.cost >= saturated.least_cost()
 
 
-@pytest.mark.parametrize("named", TIME_SHARED_EDGE_PROBLEMS, ids=lambda named: named.name)
-def test_known_optima_are_kept_by_all_and_met_by_first_fit(named: Any) -> None:
-    problem = named.make()
-    for method, options in HEURISTICS.items():
-        try:
-            solution = cms.solve(problem, method, options=options, time_limit=None)
-        except cms.UnsupportedProblem:
-            assert method != "mix_first_fit" or problem.limits
-            continue
-        assert (solution.status is Status.INFEASIBLE) == named.infeasible
-        if solution.cost is not None:
-            assert solution.cost >= named.optimum
-        if method == "mix_first_fit":
-            assert solution.cost == named.optimum
-
-
 def test_machines_that_one_job_fills_are_opened_at_once() -> None:
     problem = scenario_3(10**13)
     solution = cms.solve(problem, "mix_first_fit", options={"orders": 2}, time_limit=None)
@@ -213,37 +191,9 @@ def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
     for hair, needed in ((Fraction(0), 1), (Fraction(1, 10**12), 2)):
         jobs = [TimeSharedJob("x", Fraction(2, 3) + hair, 20, {"a": [(2, 3)]})]
         problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-        columns = Columns(problem)
-        columns.add_alone()
-        shapes = Shapes(problem, Region(problem).rows)
-        budget = Unlimited()
-        inner = MixProgram(columns.listed, shapes, Fraction(0), None)
-        found = inner.solve(budget, effort=1.0)
-        assert found is not None
-        assert found.cost == needed
-        machines = dict(zip(shapes.shapes, found.machines, strict=True))
-        assert not check(problem, schedule_of(columns, machines, dict(enumerate(found.mixes))))
         assert solve(problem, time_limit=None).cost == needed
 
 
 def test_hosting_is_what_all_mixes_say() -> None:
     for seed in range(so_many(300, 10_000)):
         require_hosting(seed)
-
-
-def test_a_rate_that_a_mix_gives_exactly_is_hosted_and_a_hair_more_is_not() -> None:
-    points = {"b": [(8, "0.0149"), (16, "0.0271")]}
-    for rule, limit in (("round_robin", "0.0569"), ("collect_then_run", "0.084")):
-        problem = TimeSharedProblem(
-            configurations=Configuration({"b": 1}),
-            jobs=[TimeSharedJob(name, 1, limit, points) for name in ("x", "y")],
-            rule=rule,
-        )
-        exact = Fraction(8) / Fraction("0.042"), Fraction(16) / Fraction("0.042")
-        hosted = Hosting(problem).host("b", dict(zip("xy", exact, strict=True)))
-        # Under round robin y's slot ends 0.0122 s later than its limit.
-        assert (hosted and hosted.amounts) == (
-            {"x": 8, "y": 16} if rule == "collect_then_run" else None
-        )
-        more = {"x": exact[0], "y": exact[1] + Fraction(1, 10**15)}
-        assert Hosting(problem).host("b", more) is None

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cms
+from bench.colocation_figures.matching import best_value
 from cms import Proof, Status, StopReason
 from cms.errors import (
     AlgorithmError,
@@ -33,7 +34,6 @@ from cms.fleet.colocation import (
     sm_share,
 )
 from cms.fleet.colocation.edge_problems import SHARING_EDGE_PROBLEMS, posed
-from tests.references.colocation import best_value
 from tests.samples import few, refusal
 
 GPU = OnlineClass("a100-80gb", count=3, sm_activity=20, memory_mib=9_000, memory_total_mib=81_920)

@@ -46,11 +46,11 @@ from cms.fleet.colocation.files import (
 )
 from cms.fleet.colocation.solution import colocation_faults
 from cms.fleet.colocation.tables import merge
+from instances.families.colocation import random_classes as drawn
 from proofs_checks import checker
 from tests.files.test_schemas import require_valid, validator
 from tests.fleet.plans import set_at
 from tests.property.problems import share as share_of_examples
-from tests.references.colocation import drawn
 from tests.samples import few, refusal
 
 ONLINE = (

@@ -6,10 +6,9 @@ import pytest
 
 from proofs_checks.checker import Fault, problem_sha256
 from proofs_checks.checker.problem import read_problem
-from proofs_checks.checker.schedule import read_schedule
 from proofs_checks.checker.solution import examine
 from proofs_checks.formal import forms
-from proofs_checks.formal.__main__ import proved, words_of
+from proofs_checks.formal.__main__ import proved
 from proofs_checks.formal.words import problem_document
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import (
@@ -20,9 +19,8 @@ from tests.proofs_checks.documents import (
     SERVICES,
     SOLUTION,
     Document,
-    changed,
 )
-from tests.samples import refusal, so_many
+from tests.samples import so_many
 
 from .random_plans import both_say, random_plans
 
@@ -39,29 +37,6 @@ def test_words_read_again_are_the_same_and_make_the_same_problem() -> None:
         assert problem_sha256(document) == problem_sha256(of)
         compared += 1
     assert compared > 100
-
-
-def words(of: Document, solution: Document) -> str:
-    """The words of a solution of a problem, an infeasible one's without a schedule."""
-    problem, document = read_problem(read(of)), read(solution)
-    groups = read_schedule(document["schedule"], problem)
-    return words_of(problem, groups or None, document["certificate"]["tree"])
-
-
-@pytest.mark.parametrize(
-    ("solution", "message"),
-    [
-        (changed(SOLUTION, "schedule", "groups", 0, "machine", to="b"), "'b', which the problem"),
-        (
-            changed(SOLUTION, "schedule", "groups", 0, "assignment", 0, 1, to="gpt"),
-            "'gpt', which the problem",
-        ),
-        (changed(SOLUTION, "certificate", "tree", "prices", to={"9g": 1}), "'9g'"),
-        (changed(SOLUTION, "certificate", "tree", to={}), "has no 'prices'"),
-    ],
-)
-def test_what_cannot_be_put_into_words(solution: Document, message: str) -> None:
-    assert message in refusal(Fault, words, SERVICES, solution)
 
 
 @pytest.mark.parametrize(
