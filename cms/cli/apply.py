@@ -58,7 +58,8 @@ def apply(
     """Change what runs into a target, above all floors.
 
     The transition is found, shown, carried out after a question, and verified. -o writes it, with
-    state.jsonl beside it, which --resume and --undo go on from.
+    state.jsonl beside it, whose folder --resume and --undo take. Tools: nvidia-smi, mig-parted,
+    gpu-operator, slurm.
 
     Exit code 3: it is proved impossible as asked; 4: no way was found, and there may be one.
     """
@@ -81,7 +82,8 @@ def apply(
         raise options.usage_error("go on or back: give one of --resume and --undo")
     if resume or undo:
         heeded = "target resume undo yes dry_run parallel max_failures max_age"
-        options.refuse_others(context, heeded, "the state says it; leave it out")
+        why = f"{'--undo' if undo else '--resume'} carries out what {_STATE} holds; leave it out"
+        options.refuse_others(context, heeded, why)
         return _go_on(session, target, undo, dry_run, asks, parallel, max_failures)
     for name, drawn in (("--timeline", timeline), ("--picture", picture)):
         if drawn and session.json and (timeline or not dry_run):

@@ -77,8 +77,8 @@ def plan(
     """Plan the fewest GPUs for services, with a proved bound.
 
     Give the two tables, or --published NAME. With --nodes and --current the plan is for the GPUs
-    that are there, and placed on them: of all plans that cost least one that keeps most of what
-    runs.
+    that are there, and keeps most of what runs. Rules: capacity, capacity_certified, parvagpu,
+    half, plain; with --time-sharing round_robin, collect_then_run.
     """
     given, to = options.given_options(session.context), (output, picture)
     if time_sharing and "load_curves" not in given:

@@ -53,9 +53,8 @@ def simulate(
 ) -> int:
     """Replay a plan request by request against its limits.
 
-    Of a co-location plan a day is simulated: activities change, jobs are matched anew every quarter
-    of an hour, a monitor takes them away. Columns of traces, and how the day is played, stand in
-    [traces] and [colocation.day] of fleet.toml.
+    Arrivals: poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a trace FILE.csv, after SERVICE= of
+    one service; poisson or even where services take turns. Of a share.json a day is simulated.
 
     Exit code 0: no limit is violated, though some may be undecided; 1: one is violated, or could
     not be replayed, as of a service that counts on a measured load curve.
