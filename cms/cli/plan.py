@@ -100,7 +100,8 @@ def plan(
         if there is not None:  # placing takes as long as it takes, unless a limit is given
             limit = how.time_limit if "time_limit" in given else None
             prices = wishes.limits, wishes.costs
-            placer = placing.Placer(session, there, limit, to, *prices, wishes.drop)
+            dropped = wishes.drop if plan is None and not compact else None
+            placer = placing.Placer(session, there, limit, to, *prices, dropped)
             wishes = replace(wishes, there=there)
         elif plan is not None or compact:
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")

@@ -148,8 +148,7 @@ def sufficient_groups(
         if found is not None and found.cost is not None:
             proved = ", proved least" if found.status == "optimal" else ""
             said = f"{shown(found.cost)} instead of {shown(group.at_most)} would do"
-            key = caps.get(group.name)
-            yield f"{f'group {group.name}' if key is None else f'--max-gpus {key}'}: {said}{proved}"
+            yield f"{'group ' * (group.name not in caps)}{group.name}: {said}{proved}"
 
 
 def on_fewest(

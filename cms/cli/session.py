@@ -40,7 +40,7 @@ _WIDTH_OF_FILES = 100
 _LEAST_WIDTH = 40
 """In fewer columns the tables would lose their words; a narrower terminal breaks the lines."""
 # Same widths, so that a drawing keeps its shape in an encoding that has only ASCII.
-_PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼━╌×░…·–≥", "-|+++++++++=-x:~.->")
+_PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼━╌×░…·–−≥", "-|+++++++++=-x:~.-->")
 
 
 class Exit(IntEnum):
