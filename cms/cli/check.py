@@ -34,12 +34,7 @@ class Rechecked(NamedTuple):
 
 
 @command(settings=False)
-def check(
-    session: Session,
-    file: Path,
-    solution: File = None,
-    output: File = None,
-) -> int:
+def check(session: Session, file: Path, solution: File = None, output: File = None) -> int:
     """Recheck a file: demands, bounds and places.
 
     It is a plan, deployment, transition or simulation, or a problem with its solution.

@@ -326,9 +326,7 @@ class Placer:
         return Exit.INFEASIBLE
 
 
-def _count_instances(
-    fleet: cms.fleet.Deployment,
-) -> tuple[Counter[Hashable], Counter[Hashable]]:
+def _count_instances(fleet: cms.fleet.Deployment) -> tuple[Counter[Hashable], Counter[Hashable]]:
     """Count managed instances that work, by their places and by what they are."""
     placed, alike = Counter[Hashable](), Counter[Hashable]()
     for card, each in fleet.instances():

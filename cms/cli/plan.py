@@ -19,15 +19,7 @@ from .catalogue import find_gpu, load_published
 from .command import command
 from .fleet_file import limit_groups, read_slowdowns, read_time_sharing
 from .options import File, Text, Texts
-from .searching import (
-    Search,
-    bounded_beside,
-    lacking,
-    on_fewest,
-    search,
-    spread,
-    sufficient_groups,
-)
+from .searching import Search, bounded_beside, lacking, on_fewest, search, spread, sufficient_groups
 from .session import Session
 
 if TYPE_CHECKING:

@@ -181,12 +181,17 @@ def on_fewest(
 def _solve_beside(
     session: Session, problem: cms.Problem, how: Search, seconds: float, doing: str, **more: Any
 ) -> cms.Solution | None:
-    """Solve a problem beside the one that is asked, in a small part of the time; None: Ctrl-C."""
+    """Solve a problem beside the one that is asked, in a small part of the time."""
+    arguments = how.within(session, seconds) | more
+    return _call_beside(session, lambda: cms.solve(problem, **arguments), doing)
+
+
+def _call_beside(session: Session, call: Callable[[], T], doing: str) -> T | None:
+    """Call for more than the answer; None where Ctrl-C or its method leaves it at that."""
     if session.interrupts.pressed:
         return None
-    arguments = how.within(session, seconds) | more
     try:
-        return heard(session, lambda: cms.solve(problem, **arguments), doing=doing)
+        return heard(session, call, doing=doing)
     except (Interrupted, UnsupportedProblem):
         return None
 
@@ -195,7 +200,7 @@ def spread(
     session: Session, problem: cms.Problem, solution: cms.Solution, how: Search
 ) -> tuple[cms.Solution, cms.Growth | None]:
     """Let all demands grow as much as the machines found allow: their slack where it is of use."""
-    if solution.cost is None or session.interrupts.pressed:
+    if solution.cost is None:
         return solution, None
     arguments = {"certificate": solution.certificate, **how.within(session, GROWTH_SECONDS)}
 
@@ -207,10 +212,7 @@ def spread(
         # a cheaper schedule, or one that is proved less, is not taken: then nothing is said of it
         return replaced, found if replaced.schedule == found.schedule else None
 
-    try:
-        return heard(session, grow, doing="sharing out the slack")
-    except (Interrupted, UnsupportedProblem):  # what was found before is the answer
-        return solution, None
+    return _call_beside(session, grow, "sharing out the slack") or (solution, None)
 
 
 def heard(
