@@ -96,18 +96,11 @@ def seen(
         raise options.usage_error("two sources are '-'; only one of them can be standard input")
     own = {each.key: each for each in (find_gpu(key, "--gpu") for key in gpu or ())}
     devices = {key: each for one in (known, places) if one for key, each in one.devices.items()}
+    device = next(iter(own.values())) if len(own) == 1 else None
     return observe(
-        given,
-        node=node,
-        known=known,
-        devices=devices | own,
-        device=next(iter(own.values())) if len(own) == 1 else None,
-        service_label=service_label,
-        places=places,
-    )
-
-
-# -- cms apply --check ---------------------------------------------------------------------------
+        given, node=node, known=known, devices=devices | own, device=device,
+        service_label=service_label, places=places,
+    )  # fmt: skip
 
 
 def report_drift(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -217,14 +217,14 @@ class Placer:
         if after.plan is None or after.plan.routing == "weighted":
             floors = self.session.fleet.transition
             rates = {each.name: each.rate_rps for each in after.services}
-            below = sum(
-                sum(kind.work.supply_rps * n for kind, n in after.kinds().items()
-                    if kind.work.service == each.name)
-                < min(each.rate_rps, rates[each.name])
-                * options.share(floors.floors.get(each.name, floors.floor), "floor")
-                for each in before.services
-                if each.name in rates
-            )  # fmt: skip
+            supply = defaultdict[str, Fraction](Fraction)
+            for kind, n in after.kinds().items():
+                supply[kind.work.service] += n * kind.work.supply_rps
+            below = 0
+            for each in before.services:
+                share = options.share(floors.floors.get(each.name, floors.floor), "floor")
+                least = min(each.rate_rps, rates.get(each.name, Fraction(0)))
+                below += supply[each.name] < share * least
             parts.append(f"{count(below, 'service')} below their floor")
         return ", ".join(parts)
 
@@ -253,12 +253,8 @@ class Placer:
             said += f" ({'+' if change > 0 else '−' * (change < 0)}{abs(change)} %)"
         proof = "checked" if cost == result.least_cost else result.cost_proof.value
         scope = "" if result.is_of_all_plans else " for the plan's instances"
-        least = {
-            "checked": f"proved least{scope}",
-            "solver": f"least{scope} claimed by a solver",
-            "none": "not proved least",
-        }
-        return f"{said}, {least[proof]}"
+        least = {"checked": f"proved least{scope}", "solver": f"least{scope} claimed by a solver"}
+        return f"{said}, {least.get(proof, 'not proved least')}"
 
     def _constraints(self, services: Sequence[cms.fleet.Service]) -> cms.fleet.PlacementConstraints:
         """The columns of services, and the fleet's constraints, which go before them."""

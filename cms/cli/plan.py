@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -157,10 +158,9 @@ def _of_empty_gpus(serving: AnyServing, short_of: cms.Shortage) -> cms.Shortage:
     """Say which GPUs would do, by their keys: an empty one holds what one that is taken does."""
     if not short_of.more_machines:
         return short_of
-    more: dict[str, int] = {}
+    more = Counter[str]()
     for name, n in short_of.more_machines.items():
-        key = serving.gpu_of(name).key
-        more[key] = more.get(key, 0) + n
+        more[serving.gpu_of(name).key] += n
     return replace(short_of, more_machines=FrozenMap(more))
 
 
@@ -186,10 +186,7 @@ class _Wishes:
     def read(
         self, services: Path | None, operating_points: Path | None, published: str | None
     ) -> tuple[str, AnyServing]:
-        """Build the problem of two tables, or of a published scenario, and its title.
-
-        Options and settings override what a scenario says itself.
-        """
+        """Build the problem and its title; options override what a scenario says."""
         from cms.fleet.serving.gpus_used import DEFAULT_GPU
         from cms.fleet.serving.measurements import only_device
         from cms.fleet.serving.queueing import DEFAULT_RULE

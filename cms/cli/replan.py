@@ -193,10 +193,7 @@ def _measured(today: Deployment | None, points: Sequence[OperatingPoint], path: 
 
 
 def _refuse_stale(path: Path, rates: room.Rates, max_age: str) -> None:
-    """Refuse rates whose last moment is past, by more than their step and the age allowed.
-
-    One that is to come is refused likewise: clocks disagree, or times lack their zone.
-    """
+    """Refuse rates that end longer ago than their step and the age allowed, or in the future."""
     most = options.duration(max_age, "--max-age")
     if most is None or not rates.is_clock:
         return

@@ -254,11 +254,7 @@ def counted(
 
 
 def option_values(how: Search) -> dict[str, object]:
-    """Turn the texts of ``--option`` into values of the kind that the defaults have.
-
-    What is no value of that kind stays text, and what is no option stays too: the driver refuses
-    both, in words that name the option.
-    """
+    """Turn texts of ``--option`` into values of the defaults' kinds; the driver refuses others."""
     if not how.options:
         return {}
     defaults = option_fields(load_algorithm(how.method)[0])

@@ -223,6 +223,7 @@ def _differ(
     found = difference(settle_guesses(before, after), after)
     both = replace(after, services=join_services(after, before), plan=None)  # all have colours
     names = f"{Path(document.source.name).name} -> {target.name}"
+    alone = "kept", "created", "deleted", "foreign"
     said = {
         "is_empty": found.is_empty,
         "counts": {"gpus_that_change": len(found.touched), **found.counts},
@@ -230,12 +231,9 @@ def _differ(
             {
                 "gpu": each.now.name,
                 "mode": [each.now.mode.value, each.then.mode.value],
-                "kept": [*map(str, each.kept)],
                 "restarted": [[str(one), str(other)] for one, other in each.restarted],
-                "created": [*map(str, each.created)],
-                "deleted": [*map(str, each.deleted)],
-                "foreign": [*map(str, each.foreign)],
             }
+            | {what: [*map(str, getattr(each, what))] for what in alone}
             for each in found.touched
         ],
         "untouched": [each.now.name for each in found.gpus if each.is_untouched],

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from cms.fleet.simulation import Arrivals, Simulation
     from cms.schedule.contents import Content
 
-#: Formats of which a day is simulated, and the options that are for these alone.
-_DAYS = ("cms-colocation-problem", "cms-colocation-solution")
-_PLACED = "cms-deployment"
+#: The options of a day of co-location alone.
 _OF_A_DAY = "activity truth pairs predictor problem"
 _CYCLES = "the services of this plan share instances in time, whose duty cycles are replayed"
 
@@ -74,7 +72,7 @@ def simulate(
         from cms.fleet.simulation.run import REQUESTS
 
         kind, document = open_document(plan)
-        is_day = kind in _DAYS
+        is_day = kind in ("cms-colocation-problem", "cms-colocation-solution")
         if is_day:
             why = "it is for plans of instances; a co-location plan is simulated by the minute"
             options.refuse_others(session.context, f"plan output {_OF_A_DAY}", why)
@@ -84,7 +82,7 @@ def simulate(
             heeded = " ".join(session.context.params.keys() - set(_OF_A_DAY.split()))
             why = "it is for plans of offline work beside online services (cms colocate)"
             options.refuse_others(session.context, heeded, why)
-            replayed = _realised(document) if kind == _PLACED else plan_from_json(document)
+            replayed = _realised(document) if kind == "cms-deployment" else plan_from_json(document)
             if replayed.solution.cost is None:
                 session.warn("the plan has no schedule, so nothing can be replayed")
                 return session.code_of(replayed.answer)
@@ -146,17 +144,13 @@ def simulate(
 
 
 def _realised(document: Parsed) -> cms.fleet.Plan:
-    """Return the plan of a deployment, with the instances that the deployment has.
-
-    They may be others: `cms plan --current` chooses them to keep what runs.
-    """
+    """Return the plan of a deployment, with the instances that the deployment has."""
     from cms.fleet.deployment import desired_state
 
     found, path = deployment_of(document), document.source.name
     plan = found.plan
     if plan is None:
-        expected = "a plan, or a deployment that 'cms plan' placed"
-        raise FileError(path, "this deployment says nothing of rates", expected=expected)
+        raise FileError(path, "this deployment says nothing of rates", expected="a placed plan")
     if found.kinds() == desired_state(plan).counts:
         return plan
     serving, groups = plan.unshared("the simulator of queues"), []

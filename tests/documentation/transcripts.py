@@ -34,7 +34,7 @@ _PROGRESS = re.compile(r"^ +(time  .*|[0-9.]+s  .*)\n", re.M)
 #: As wide as a file is, whatever terminal the tests run in.
 _WIDE = {"COLUMNS": "100"}
 # What a page says to be proved is proved on a busy machine as well, however long that takes.
-_SEARCHING, _UNHURRIED = "cms.cli.searching", {"GROWTH_SECONDS": 600.0, "SHORTAGE_SECONDS": 600.0}
+_UNHURRIED = patch.multiple("cms.cli.searching", GROWTH_SECONDS=600.0, SHORTAGE_SECONDS=600.0)
 _SECONDS = re.compile(r"\b[0-9]+\.[0-9]+ s\b|\b\d{4}-\d\d-\d\dT[\d:]+Z")
 
 
@@ -86,8 +86,8 @@ class Shell:
         told, errors = StringIO(), StringIO()
         if command.startswith("cms ") and "|" not in command:
             line = command.replace("\\\n", " ")
-            wide, proofs = patch.dict(os.environ, _WIDE), patch.multiple(_SEARCHING, **_UNHURRIED)
-            with wide, proofs, redirect_stdout(told), redirect_stderr(errors):
+            wide = patch.dict(os.environ, _WIDE)
+            with wide, _UNHURRIED, redirect_stdout(told), redirect_stderr(errors):
                 self._code = run(shlex.split(line, comments=True)[1:])
         else:
             path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
