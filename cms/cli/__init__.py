@@ -43,10 +43,7 @@ def main() -> int:
 
 
 def _keep_numbers_of_streams() -> None:
-    """Let no file get the number of a stream that is closed: native code and signals write there.
-
-    With ``2>&-`` the file of ``--output`` would be number 2, and hold what is meant for a person.
-    """
+    """Let no file get the number of a closed stream: with ``2>&-`` --output would be number 2."""
     for number in range(3):
         try:
             os.fstat(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -38,8 +39,11 @@ _EPILOG = (
     "Exit codes: 0 a checked answer; 1 bad data or a failed check; 2 bad usage; 3 infeasible; "
     "4 no schedule in time; 130 interrupted (the best schedule is still printed)."
 )
-_MORE = "Options of most commands (--json, --quiet, --fleet, ...) and exit codes: 'cms --help'."
+_MORE = "Other options (--json, --quiet, --fleet, ...) and exit codes: 'cms --help'."
 _CLICK_ERROR: type[Exception] = UsageError.__mro__[1]
+# What Typer says of a switch, and of a type, a range and a default that need no word.
+_SWITCH = re.compile(r"--(\S+) / --no-\1")
+_NEEDLESS = re.compile(r" <.*>|  \[(default: no-\S+|\S*x[<>=]+\S+)\]|;? \S*x[<>=]+\S+(?=\])")
 _BAD_USAGE = (InvalidOption, UnknownInstance, UnknownMethod, UnsupportedProblem)
 
 
@@ -51,6 +55,18 @@ class _Command(typer.core.TyperCommand):
         with formatter.section("Examples"):
             for line in load_declarations()[self.name or ""]["examples"]:
                 formatter.write(f"  {line}\n")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for heading in ("Arguments", "Options"):
+            rows = []
+            for each in self.get_params(ctx):
+                record = each.get_help_record(ctx)
+                if record is not None and f"{each.param_type_name}s" == heading.lower():
+                    name, said = (_NEEDLESS.sub("", text) for text in record)
+                    rows.append((_SWITCH.sub(r"--[no-]\1", name), said))
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
 
 class _Grouped(typer.core.TyperGroup):

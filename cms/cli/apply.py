@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from . import options
+from cms.errors import FileError
+
+from . import fleets, options
 from .command import command
-from .drift import report_drift
 from .export import export_options
+from .observe import report_drift
 from .options import File, Text, Texts
-from .session import Exit, Session, report_error
-from .transition import Asked, read_known_rates
+from .searching import heard
+from .session import Exit, Session, open_document, report_error
 
 if TYPE_CHECKING:
     from cms.fleet.apply import Apply, Head, Journal
+    from cms.fleet.deployment.transition import Impossible, Transition
     from cms.fleet.report.page import Page
 
 _STATE = "state.jsonl"
+METHODS = ("ours", "exchange_and_compact")
+#: What is said of a transition by what proves that there is none.
+_IMPOSSIBLE = {
+    "checked": "there is no such transition, proof checked:",
+    "solver": "there is no such transition, claimed by the solver:",
+    "none": "no transition was found, and there may be one:",
+}
 
 
 @command()
@@ -58,7 +69,8 @@ def apply(
     """Change what runs into a target, above all floors.
 
     The transition is found, shown, carried out after a question, and verified. -o writes it, with
-    state.jsonl beside it, which --resume and --undo go on from.
+    state.jsonl beside it, whose folder --resume and --undo take. Tools: nvidia-smi, mig-parted,
+    gpu-operator, slurm.
 
     Exit code 3: it is proved impossible as asked; 4: no way was found, and there may be one.
     """
@@ -81,7 +93,8 @@ def apply(
         raise options.usage_error("go on or back: give one of --resume and --undo")
     if resume or undo:
         heeded = "target resume undo yes dry_run parallel max_failures max_age"
-        options.refuse_others(context, heeded, "the state says it; leave it out")
+        why = f"{'--undo' if undo else '--resume'} carries out what {_STATE} holds; leave it out"
+        options.refuse_others(context, heeded, why)
         return _go_on(session, target, undo, dry_run, asks, parallel, max_failures)
     for name, drawn in (("--timeline", timeline), ("--picture", picture)):
         if drawn and session.json and (timeline or not dry_run):
@@ -94,11 +107,11 @@ def apply(
         chosen = find_tool(tool)
     if target is None:
         raise options.usage_error("name what is to run: cms apply TARGET --current now.json")
-    asked = Asked(current, target, tool, floor, spare, method, max_age, time_limit, seed)
-    way = asked.find(session, context)
+    asked = tool, floor, spare, method, max_age, time_limit, seed
+    way = _find_way(session, target, current, *asked)
     if isinstance(way, int):
         return way
-    known = None if rates is None else read_known_rates(rates)
+    known = None if rates is None else _read_known_rates(rates)
     head = Head(way.found, chosen, with_work=not no_work)
     with session.reading("looking what is needed"):
         prepared = _prepare(session, head)
@@ -138,6 +151,125 @@ def apply(
     with hold_lock(session.folder / ".cms" / "lock"):
         journal = Journal.create(path, prepared.head)
         return _carry_out(session, prepared, journal, parallel, max_failures)
+
+
+# -- the way to the target -------------------------------------------------------------------------
+
+
+class _Way(NamedTuple):
+    """A transition, the floor that was asked for in words, and further lines about it."""
+
+    found: Transition
+    floor: str
+    notes: Iterable[str]
+
+
+def _find_way(
+    session: Session, target: Path, current: Path | None, tool: str, floor: list[str] | None,
+    spare: str, method: str, max_age: str, time_limit: str, seed: int,
+) -> _Way | int:  # fmt: skip
+    """Return the transition, or the exit code if there is none."""
+    with session.reading():
+        kind, document = open_document(target)
+        if kind == "cms-transition":
+            from cms.fleet.deployment.transition import transition_from_json
+
+            searched = {"current", "floor", "spare", "method", "time_limit"}
+            heeded = " ".join(session.context.params.keys() - searched)
+            options.refuse_others(session.context, heeded, "the transition says it; leave it out")
+            given = transition_from_json(document)
+            fleets.refuse_stale(session, given.start, max_age)
+            return _Way(given, "as listed", ())
+    if current is None:
+        raise options.usage_error(
+            "give what runs: --current now.json, which 'cms observe SOURCE... -o now.json' writes"
+        )
+    share, shares = _read_floors(floor)
+    how: dict[str, Any] = {"floor": share, "durations": session.fleet.transition.durations}
+    if method not in METHODS:
+        raise options.usage_error(f"{method!r}: expected {' or '.join(METHODS)}", "--method")
+    is_ours = method == "ours"
+    if is_ours:
+        how |= {
+            "floors": shares, "spare": options.spare(spare, "--spare"),
+            "seed": seed, "tool": tool,
+            "time_limit": options.time_limit(time_limit),
+            "cancel": session.interrupts.cancel,
+        }  # fmt: skip
+    elif tool != "nvidia-smi" or shares or spare != "auto":
+        raise options.usage_error(
+            "exchange_and_compact cuts each instance and takes one --floor for all; leave out "
+            "--tool, --spare and floors of single services, of fleet.toml as well",
+            "--method",
+        )
+    with session.reading():
+        from cms.fleet.deployment import Deployment, DesiredState, desired_state, transition
+        from cms.fleet.deployment.observation.devices import renumber_gpus
+        from cms.fleet.serving.plan_document import plan_from_json
+        from cms.values.numbers import shown
+
+        start = fleets.read_fleet(current)
+        to: Deployment | DesiredState
+        if kind != "cms-plan":
+            to = fleets.deployment_of(document)
+            start, to = renumber_gpus(start, to), renumber_gpus(to, start)
+            if not is_ours:
+                raise options.usage_error(
+                    "it decides itself what lies where, and so does a deployment; give a plan",
+                    "--method",
+                )
+        else:
+            plan = plan_from_json(document)
+            if plan.solution.cost is None:
+                raise FileError(target, "the plan has no schedule: nothing leads to it")
+            to = desired_state(plan)
+            if is_ours:
+                how["as_grouped"] = session.fleet.placement.as_grouped
+        if "floor" not in options.given_options(session.context):  # fleet.toml outlives services
+            for name in shares.keys() - {s.name for s in (*start.services, *to.services)}:
+                session.warn(f"[transition] floors: no service {name!r} is there")
+                del shares[name]
+        fleets.refuse_stale(session, start, max_age)
+    find: Callable[..., Transition | Impossible] = (
+        transition.transition if is_ours else transition.exchange_and_compact
+    )
+    found = heard(session, lambda: find(start, to, **how), doing="planning")
+    if isinstance(found, transition.Impossible):
+        return fleets.say_impossible(
+            session, found, {"found": False}, _IMPOSSIBLE[found.proof.value]
+        )
+    own = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
+    words = ", ".join([f"{shown(share * 100)} %", *own])
+    if tool == "nvidia-smi":
+        return _Way(found, words, ())
+    from cms.fleet.report.transitions import whole_gpus_words
+
+    return _Way(found, words, whole_gpus_words(found, to, tool))
+
+
+def _read_floors(floor: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
+    """Return the share that all services keep, and those of single ones."""
+    given = floor or ()
+    alone = [text for text in given if "=" not in text]
+    if len(alone) > 1:
+        raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
+    share = options.share(alone[0], "--floor") if alone else Fraction(1)
+    named = options.pairs([text for text in given if "=" in text], "--floor", "chat=50%")
+    return share, {name: options.share(text, "--floor") for name, text in named.items()}
+
+
+def _read_known_rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
+    """Read rates by service, each from a second on."""
+    from cms.fleet.replanner import read_rates
+
+    told = read_rates(path)
+    return {
+        service: [(at * told.step_s, rate) for at, rate in enumerate(every) if rate is not None]
+        for service, every in told.rates_rps.items()
+    }
+
+
+# -- carrying it out -------------------------------------------------------------------------------
 
 
 def _prepare(session: Session, head: Head) -> Apply:

@@ -34,12 +34,7 @@ class Rechecked(NamedTuple):
 
 
 @command(settings=False)
-def check(
-    session: Session,
-    file: Path,
-    solution: File = None,
-    output: File = None,
-) -> int:
+def check(session: Session, file: Path, solution: File = None, output: File = None) -> int:
     """Recheck a file: demands, bounds and places.
 
     It is a plan, deployment, transition or simulation, or a problem with its solution.
@@ -128,11 +123,7 @@ def _recheck_solution(problem: Parsed, told: Parsed) -> Rechecked:
 
 
 def _recheck_plan(document: Parsed) -> Rechecked:
-    """Recheck a plan; its own reader, which stops at the first fault, comes after its solution.
-
-    It compares services and GPUs with problem and solution. Under interference, limits beside the
-    worst neighbour are checked against the pairs, and the bound against the problem that bounds.
-    """
+    """Recheck a plan: first its solution, then its own reader, then limits beside neighbours."""
     from cms.files.model import read_as
     from cms.files.schema_version import require_head
     from cms.fleet.serving.neighbours import NeighbourServing, neighbour_faults

@@ -46,10 +46,7 @@ _INNER = re.compile(r"""[{,]\s*([\w"'.-]+)\s*=\s*""")
 def apply_settings(
     context: typer.Context, fleet: Path | None, given: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return options by ``fleet.toml`` where the command line does not give them.
-
-    But where a published scenario is asked for, which has settings of its own.
-    """
+    """Return options by ``fleet.toml`` where none is given; a scenario has settings of its own."""
     session = session_of(context)
     path = fleet or Path(NAME)
     wanted = fleet is not None or (path.is_file() and given.get("published") is None)
@@ -107,10 +104,7 @@ def limit_groups(
     costs: Mapping[str, Fraction],
     available: Sequence[AvailableGpus] = (),
 ) -> list[GroupLimit]:
-    """Return the limits of ``[[group]]`` on those of the GPUs of a plan that each counts.
-
-    `available`: The GPUs that are there; those that cost nothing do not count in a budget.
-    """
+    """Return the limits of ``[[group]]`` that count GPUs of a plan, or those `available`."""
     from cms.fleet.hardware.catalogue import is_called
     from cms.fleet.serving.gpus_used import AvailableGpus
     from cms.problem.parts import GroupLimit
@@ -173,10 +167,7 @@ def _steps(keys: str) -> tuple[str, ...]:
 
 
 def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str, Any]:
-    """Return the values of options by a file's settings, by parameter.
-
-    Limits and costs are left out of GPUs that are not among those `chosen` by options.
-    """
+    """Return the values of options by settings; of GPUs, limits and costs of those `chosen`."""
     from cms.fleet.hardware.catalogue import is_called
 
     gpus = fleet.gpus

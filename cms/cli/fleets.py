@@ -53,11 +53,9 @@ def read_current(session: Session, path: Path, max_age: str) -> Deployment:
 
 
 def read_known(path: Path) -> Deployment:
-    """Read what is meant to run: a deployment, a plan's kinds of instances, or a transition's.
+    """Read what is meant to run: a deployment, or a plan's kinds of instances, on no real node.
 
     Of a transition: what is anywhere on the way; nothing where a place serves several services.
-
-    A plan has no nodes; each kind of instance stands on a GPU of a node that cannot be.
     """
     from cms.fleet.apply import Journal, list_units, on_the_way
     from cms.fleet.deployment import Deployment, deployment_from_json, desired_state
@@ -100,10 +98,7 @@ def _of_kinds(known: Deployment, kinds: Iterable[Kind], devices: Mapping[str, Gp
 def refuse_stale(
     session: Session, current: Deployment, max_age: str, *, written: bool = False
 ) -> None:
-    """Refuse what was observed too long ago; warn of nodes that were never observed.
-
-    But where what stands there may be `written`, as a target is.
-    """
+    """Refuse what was observed too long ago; warn of nodes never observed, unless `written`."""
     from cms.fleet.deployment.observation import age
 
     unseen = age.refuse_stale(current, datetime.now(UTC), duration(max_age, "--max-age"))

@@ -19,12 +19,7 @@ from .session import Exit, Session
 
 
 @command(settings=False)
-def init(
-    session: Session,
-    folder: Path = Path(),
-    gpu: Text = None,
-    force: bool = False,
-) -> int:
+def init(session: Session, folder: Path = Path(), gpu: Text = None, force: bool = False) -> int:
     """Write example tables and the settings of a fleet.
 
     Every column and setting is explained. 'cms plan' works on them at once; then put your own rows
@@ -97,11 +92,7 @@ def settings_template(key: str, device: str | None = None, *, asked: bool = True
 
 
 @command(settings=False)
-def gpus(
-    session: Session,
-    name: Text = None,
-    output: File = None,
-) -> int:
+def gpus(session: Session, name: Text = None, output: File = None) -> int:
     """List the GPUs of the catalogue, or show one.
 
     It shows profiles, placements and configurations.

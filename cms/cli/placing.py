@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import cms.fleet
 from cms.errors import FileError, InvalidOption
 from cms.values.frozen import FrozenMap
+from cms.values.numbers import shown
+from cms.values.words import count, money
 
 from . import options
 from .catalogue import find_gpu
@@ -83,7 +86,7 @@ class Placer:
     files: tuple[Path | None, Path | None]
     limits: dict[str, int]  # GPUs of a type at most
     costs: dict[str, Fraction]
-    drop: list[str]  # services that are left out
+    drop: list[str] | None  # services that are left out; None: whatever is not there
 
     def place(self, plan: cms.fleet.Plan, title: str) -> int:
         """Place a plan and keep most of what runs there."""
@@ -120,7 +123,7 @@ class Placer:
 
         found = heard(session, lambda: place(self.there), doing="placing")
         if not isinstance(found, PlacementInfeasible):
-            return self._show(found.deployment, title, str(found))
+            return self._show(found.deployment, title, str(found), found)
         doing, more = "no place; looking for sufficient changes", ""
         is_capped = any(n > wanted.max_gpus.get(key, n) for key, n in wanted.gpus.items())
         is_capped |= bool(wanted.group_limits)
@@ -153,7 +156,7 @@ class Placer:
         )  # fmt: skip
         if isinstance(found, PlacementInfeasible):
             return self._refuse(found, "")
-        code = self._show(found.deployment, title, str(found))
+        code = self._show(found.deployment, title, str(found), found)
         return code or session.code_of(plan.solution)
 
     def compact(self, max_restarts: str | None, free: str, title: str) -> int:
@@ -178,16 +181,80 @@ class Placer:
         table = heard(session, compact, doing="looking for what to move together")
         return self._show(table[-1][0], title, "; ".join(words for _, words in table))
 
-    def _show(self, found: cms.fleet.Deployment, title: str, end: str) -> int:
+    def _show(
+        self,
+        found: cms.fleet.Deployment,
+        title: str,
+        end: str,
+        result: PlacementResult | None = None,
+    ) -> int:
         from cms.fleet.deployment import deployment_to_json
         from cms.fleet.report.deployments import deployment_page
 
+        end += f"\nplan: {self._tell_change(found)}"
+        if result is not None and found.plan is not None:
+            end += f"; {self._tell_cost(result, found.plan)}"
         self.session.show(
             lambda: deployment_to_json(found),
             lambda: deployment_page(found, title, end=end),
             *self.files,
         )
         return self.session.code()
+
+    def _tell_change(self, after: cms.fleet.Deployment) -> str:
+        """Say how many instances are kept, created, moved and deleted, and which are too few."""
+        from cms.fleet.deployment.verifying import settle_guesses
+
+        before = settle_guesses(self.there, after)
+        (placed, runs), (places, wanted) = _count_instances(before), _count_instances(after)
+        kept, alike = (placed & places).total(), (runs & wanted).total()
+        created, deleted = wanted.total() - alike, runs.total() - alike
+        if not runs:
+            return f"{count(created, 'instance')} created"
+        parts = [f"{count(kept, 'instance')} kept"]
+        rest = (created, "created"), (alike - kept, "moved"), (deleted, "deleted")
+        parts += [f"{n} {what}" for n, what in rest if n]
+        if after.plan is None or after.plan.routing == "weighted":
+            floors = self.session.fleet.transition
+            rates = {each.name: each.rate_rps for each in after.services}
+            supply = defaultdict[str, Fraction](Fraction)
+            for kind, n in after.kinds().items():
+                supply[kind.work.service] += n * kind.work.supply_rps
+            below = 0
+            for each in before.services:
+                share = options.share(floors.floors.get(each.name, floors.floor), "floor")
+                least = min(each.rate_rps, rates.get(each.name, Fraction(0)))
+                below += supply[each.name] < share * least
+            parts.append(f"{count(below, 'service')} below their floor")
+        return ", ".join(parts)
+
+    def _tell_cost(self, result: PlacementResult, plan: cms.fleet.Plan) -> str:
+        """Say what GPUs cost, by how much that is less than now, and what is proved of it."""
+        from cms.fleet.deployment.checking import has_our_work
+
+        known = self._of_plan(self.costs, plan.serving.gpus)
+
+        def price(fleet: cms.fleet.Deployment) -> Fraction | None:
+            prices = [
+                known.get(card.gpu.key) if node.price is None else node.price
+                for node in fleet.nodes
+                for card in node.gpus
+                if has_our_work(card) and not card.foreign
+            ]
+            return None if None in prices else sum(filter(None, prices), Fraction(0))
+
+        cost, currency = result.cost, plan.serving.currency
+        said = money(cost, currency) if currency else f"cost {shown(cost)}"
+        if not currency and cost == result.spent.gpus:
+            said = count(result.spent.gpus, "GPU")
+        before = price(self.there)
+        if before and price(result.deployment) == cost:
+            change = round(100 * (cost - before) / before)
+            said += f" ({'+' if change > 0 else '−' * (change < 0)}{abs(change)} %)"
+        proof = "checked" if cost == result.least_cost else result.cost_proof.value
+        scope = "" if result.is_of_all_plans else " for the plan's instances"
+        least = {"checked": f"proved least{scope}", "solver": f"least{scope} claimed by a solver"}
+        return f"{said}, {least.get(proof, 'not proved least')}"
 
     def _constraints(self, services: Sequence[cms.fleet.Service]) -> cms.fleet.PlacementConstraints:
         """The columns of services, and the fleet's constraints, which go before them."""
@@ -199,11 +266,19 @@ class Placer:
                 given.min_replicas, given.spread, given.anti_affinity, given.max_per_gpu,
                 given.survive,
             )  # fmt: skip
-            own = own.without_services(self.drop)
+            columns, there = placement_constraints(services), [each.name for each in services]
+            gone = [name for name in (columns | own).services if name not in there]
+            table = self.session.beside(self.session.fleet.tables.services)
+            left = set(gone if self.drop is None else self.drop)
+            if self.drop is None and table is not None:
+                left &= {one.name for one in cms.fleet.read_services(table, self.session.columns)}
+            own = own.without_services(left)
             own.require(services)
         except InvalidOption as fault:
             raise options.usage_error(str(fault), "[placement]") from None
-        return placement_constraints(services).without_services(self.drop) | own
+        if gone := [repr(name) for name in gone if name in left]:
+            self.session.note(f"left out, with the constraints that name it: {', '.join(gone)}")
+        return columns.without_services(left) | own
 
     def _sufficient_gpus(
         self,
@@ -245,6 +320,17 @@ class Placer:
             lambda: document, lambda: refusal_page(f"cannot be placed, {proof}:", reasons)
         )
         return Exit.INFEASIBLE
+
+
+def _count_instances(fleet: cms.fleet.Deployment) -> tuple[Counter[Hashable], Counter[Hashable]]:
+    """Count managed instances that work, by their places and by what they are."""
+    placed, alike = Counter[Hashable](), Counter[Hashable]()
+    for card, each in fleet.instances():
+        if each.is_managed and each.work is not None:
+            does = each.profile, each.work.service, each.work.point
+            placed[card.name, each.place, does] += 1
+            alike[card.gpu.key, does] += 1
+    return placed, alike
 
 
 def _numbers(text: str | None) -> list[int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,15 +20,7 @@ from .catalogue import find_gpu, load_published
 from .command import command
 from .fleet_file import limit_groups, read_slowdowns, read_time_sharing
 from .options import File, Text, Texts
-from .searching import (
-    Search,
-    bounded_beside,
-    lacking,
-    on_fewest,
-    search,
-    spread,
-    sufficient_groups,
-)
+from .searching import Search, bounded_beside, lacking, on_fewest, search, spread, sufficient_groups
 from .session import Session
 
 if TYPE_CHECKING:
@@ -77,8 +70,8 @@ def plan(
     """Plan the fewest GPUs for services, with a proved bound.
 
     Give the two tables, or --published NAME. With --nodes and --current the plan is for the GPUs
-    that are there, and placed on them: of all plans that cost least one that keeps most of what
-    runs.
+    that are there, and keeps most of what runs. Rules: capacity, capacity_certified, parvagpu,
+    half, plain; with --time-sharing round_robin, collect_then_run.
     """
     given, to = options.given_options(session.context), (output, picture)
     if time_sharing and "load_curves" not in given:
@@ -100,7 +93,8 @@ def plan(
         if there is not None:  # placing takes as long as it takes, unless a limit is given
             limit = how.time_limit if "time_limit" in given else None
             prices = wishes.limits, wishes.costs
-            placer = placing.Placer(session, there, limit, to, *prices, wishes.drop)
+            dropped = wishes.drop if plan is None and not compact else None
+            placer = placing.Placer(session, there, limit, to, *prices, dropped)
             wishes = replace(wishes, there=there)
         elif plan is not None or compact:
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
@@ -164,10 +158,9 @@ def _of_empty_gpus(serving: AnyServing, short_of: cms.Shortage) -> cms.Shortage:
     """Say which GPUs would do, by their keys: an empty one holds what one that is taken does."""
     if not short_of.more_machines:
         return short_of
-    more: dict[str, int] = {}
+    more = Counter[str]()
     for name, n in short_of.more_machines.items():
-        key = serving.gpu_of(name).key
-        more[key] = more.get(key, 0) + n
+        more[serving.gpu_of(name).key] += n
     return replace(short_of, more_machines=FrozenMap(more))
 
 
@@ -193,10 +186,7 @@ class _Wishes:
     def read(
         self, services: Path | None, operating_points: Path | None, published: str | None
     ) -> tuple[str, AnyServing]:
-        """Build the problem of two tables, or of a published scenario, and its title.
-
-        Options and settings override what a scenario says itself.
-        """
+        """Build the problem and its title; options override what a scenario says."""
         from cms.fleet.serving.gpus_used import DEFAULT_GPU
         from cms.fleet.serving.measurements import only_device
         from cms.fleet.serving.queueing import DEFAULT_RULE

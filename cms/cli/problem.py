@@ -76,12 +76,7 @@ def solve(
 
 
 @command(settings=False)
-def program(
-    session: Session,
-    output: Path,
-    file: File = None,
-    published: Text = None,
-) -> int:
+def program(session: Session, output: Path, file: File = None, published: Text = None) -> int:
     """Write a problem as an integer program for other solvers.
 
     It is MPS or LP by the file's ending. The head of the file says what its variables and rows
@@ -159,12 +154,7 @@ def _read(path: Path, *, plans: bool) -> cms.MachineProblem:
 
 
 @command(settings=False)
-def pack(
-    session: Session,
-    files: list[Path],
-    head: Path,
-    output: Path,
-) -> int:
+def pack(session: Session, files: list[Path], head: Path, output: Path) -> int:
     """Pack tables of very many jobs into a problem folder.
 
     'cms problem solve' and 'cms check' take it.

@@ -21,11 +21,7 @@ _WIPE = "\r\x1b[K"
 
 
 class Doing:
-    """What is being done, and since when: a context manager with a thread of its own that writes.
-
-    On a terminal it is one line that is rewritten, and wiped away at the end; elsewhere there is
-    none.
-    """
+    """What is being done, and since when: on a terminal one line that is rewritten, by a thread."""
 
     def __init__(
         self,
@@ -90,10 +86,7 @@ class Doing:
 
 
 class CountProgress(Doing):
-    """How much is done of what is counted; its instance is an ``on_progress``.
-
-    On a terminal it is a bar that stays on its line, elsewhere a line every five seconds.
-    """
+    """How much is done of what is counted: a bar on a terminal, else a line every five seconds."""
 
     def __init__(self, stream: TextIO | None, *, what: str = "requests", **how: float) -> None:
         super().__init__(stream, what, **how)
@@ -125,10 +118,7 @@ class CountProgress(Doing):
 
 
 class Progress(Doing):
-    """The log of a run; its instance is ``solve``'s ``on_improvement``.
-
-    A line appears also while nothing improves.
-    """
+    """The log of a run, also while nothing improves; its instance is ``on_improvement``."""
 
     def __init__(self, stream: TextIO, what: str = "best", **how: float) -> None:
         super().__init__(stream, what, **how)

@@ -15,6 +15,7 @@ from .command import command
 from .fleet_file import limit_groups, read_time_sharing
 from .fleets import read_current, say_impossible
 from .options import File, Text, Texts
+from .placing import measured_gpus
 from .searching import heard
 from .session import Exit, Session, report_error
 
@@ -178,27 +179,19 @@ def replan(
 
 def _measured(today: Deployment | None, points: Sequence[OperatingPoint], path: Path) -> list[Gpu]:
     """The GPUs there are that something was measured on; of a trace, the one of all points."""
-    from cms.fleet.serving.measurements import is_measured_on, only_device
+    from cms.fleet.serving.measurements import only_device
 
     if today is None:
         return [one for one in [only_device(points)] if one is not None]
-    there = {card.gpu.key: card.gpu for card in today.gpus()}
-    known = {point.device: point for point in points}.values()
-    found = [one for one in there.values() if any(is_measured_on(each, one) for each in known)]
-    if not found:
-        devices = ", ".join(sorted({each.device for each in known})) or "none"
-        raise FileError(
-            path, f"its points were measured on {devices}, and there are {', '.join(there)}",
-            expected="points of a GPU that is there",
-        )  # fmt: skip
+    if not (found := measured_gpus(today, points)):
+        devices = ", ".join(sorted({each.device for each in points})) or "none"
+        what = f"its points were measured on {devices}, and there are {', '.join(today.devices)}"
+        raise FileError(path, what, expected="points of a GPU that is there")
     return found
 
 
 def _refuse_stale(path: Path, rates: room.Rates, max_age: str) -> None:
-    """Refuse rates whose last moment is past, by more than their step and the age allowed.
-
-    One that is to come is refused likewise: clocks disagree, or times lack their zone.
-    """
+    """Refuse rates that end longer ago than their step and the age allowed, or in the future."""
     most = options.duration(max_age, "--max-age")
     if most is None or not rates.is_clock:
         return

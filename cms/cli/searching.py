@@ -148,8 +148,7 @@ def sufficient_groups(
         if found is not None and found.cost is not None:
             proved = ", proved least" if found.status == "optimal" else ""
             said = f"{shown(found.cost)} instead of {shown(group.at_most)} would do"
-            key = caps.get(group.name)
-            yield f"{f'group {group.name}' if key is None else f'--max-gpus {key}'}: {said}{proved}"
+            yield f"{'group ' * (group.name not in caps)}{group.name}: {said}{proved}"
 
 
 def on_fewest(
@@ -182,12 +181,17 @@ def on_fewest(
 def _solve_beside(
     session: Session, problem: cms.Problem, how: Search, seconds: float, doing: str, **more: Any
 ) -> cms.Solution | None:
-    """Solve a problem beside the one that is asked, in a small part of the time; None: Ctrl-C."""
+    """Solve a problem beside the one that is asked, in a small part of the time."""
+    arguments = how.within(session, seconds) | more
+    return _call_beside(session, lambda: cms.solve(problem, **arguments), doing)
+
+
+def _call_beside(session: Session, call: Callable[[], T], doing: str) -> T | None:
+    """Call for more than the answer; None where Ctrl-C or its method leaves it at that."""
     if session.interrupts.pressed:
         return None
-    arguments = how.within(session, seconds) | more
     try:
-        return heard(session, lambda: cms.solve(problem, **arguments), doing=doing)
+        return heard(session, call, doing=doing)
     except (Interrupted, UnsupportedProblem):
         return None
 
@@ -196,7 +200,7 @@ def spread(
     session: Session, problem: cms.Problem, solution: cms.Solution, how: Search
 ) -> tuple[cms.Solution, cms.Growth | None]:
     """Let all demands grow as much as the machines found allow: their slack where it is of use."""
-    if solution.cost is None or session.interrupts.pressed:
+    if solution.cost is None:
         return solution, None
     arguments = {"certificate": solution.certificate, **how.within(session, GROWTH_SECONDS)}
 
@@ -208,10 +212,7 @@ def spread(
         # a cheaper schedule, or one that is proved less, is not taken: then nothing is said of it
         return replaced, found if replaced.schedule == found.schedule else None
 
-    try:
-        return heard(session, grow, doing="sharing out the slack")
-    except (Interrupted, UnsupportedProblem):  # what was found before is the answer
-        return solution, None
+    return _call_beside(session, grow, "sharing out the slack") or (solution, None)
 
 
 def heard(
@@ -253,11 +254,7 @@ def counted(
 
 
 def option_values(how: Search) -> dict[str, object]:
-    """Turn the texts of ``--option`` into values of the kind that the defaults have.
-
-    What is no value of that kind stays text, and what is no option stays too: the driver refuses
-    both, in words that name the option.
-    """
+    """Turn texts of ``--option`` into values of the defaults' kinds; the driver refuses others."""
     if not how.options:
         return {}
     defaults = option_fields(load_algorithm(how.method)[0])

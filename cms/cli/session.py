@@ -40,7 +40,7 @@ _WIDTH_OF_FILES = 100
 _LEAST_WIDTH = 40
 """In fewer columns the tables would lose their words; a narrower terminal breaks the lines."""
 # Same widths, so that a drawing keeps its shape in an encoding that has only ASCII.
-_PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼━╌×░…·–≥", "-|+++++++++=-x:~.->")
+_PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼━╌×░…·–−≥", "-|+++++++++=-x:~.-->")
 
 
 class Exit(IntEnum):
@@ -85,10 +85,7 @@ class Session:
         return None if file is None else self.folder / file
 
     def begin(self, output: Path | None, *, json: bool = False, quiet: bool = False) -> Path | None:
-        """Take note of the command's own output options; return the file to write, if any.
-
-        ``--output -`` is ``--json``: a pipe gets the document, once, and nothing beside it.
-        """
+        """Take note of the output options; return the file to write. ``-o -`` is ``--json``."""
         to_pipe = is_pipe(output)
         if to_pipe and sys.stdout is None:
             raise FileError("<stdout>", "standard output is closed", fix="name a file to write")
@@ -194,10 +191,7 @@ class Session:
         output: Path | None = None,
         picture: Path | None = None,
     ) -> None:
-        """Print an answer first and write files after it: a full disk must not cost the answer.
-
-        The document is made only where it is wanted: it can be much longer than the report.
-        """
+        """Print an answer first and write files after it: a full disk must not cost the answer."""
         page = None
         if self.json:
             self.print_json(make)

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,7 +18,7 @@ from . import options
 from .catalogue import find_gpu, load_published
 from .check import RECHECKS_OF_TWO, recheck, say_what_does_not_hold
 from .command import command
-from .difference import differ
+from .fleets import deployment_of, read_fleet, refuse_stale
 from .options import File, Text, Texts, usage_error
 from .searching import counted
 from .session import Exit, Session, open_document
@@ -91,7 +92,7 @@ def show(
         else:
             kind, document = open_document(file)
             if kind == "cms-deployment" and second is not None:
-                page, said, is_empty = differ(session, document, second, max_age, title)
+                page, said, is_empty = _differ(session, document, second, max_age, title)
                 _print(session, lambda: said, page, output, picture)
                 return Exit.FAILED if exit_code and not is_empty else Exit.ANSWER
             _refuse_kind(kind, file, second)
@@ -204,6 +205,40 @@ def _document(
             if not isinstance(each, str)
         ],
     }
+
+
+def _differ(
+    session: Session, document: Parsed, target: Path, max_age: str, title: str | None
+) -> tuple[Page, dict[str, Any], bool]:
+    """Return what is kept, restarted, created and deleted; whether nothing changes."""
+    from cms.fleet.deployment import difference
+    from cms.fleet.deployment.difference import join_services
+    from cms.fleet.deployment.observation.devices import renumber_gpus
+    from cms.fleet.deployment.verifying import settle_guesses
+    from cms.fleet.report.deployments import difference_page
+
+    before, after = deployment_of(document), read_fleet(target)
+    before, after = renumber_gpus(before, after), renumber_gpus(after, before)
+    refuse_stale(session, before, max_age, written=True)
+    found = difference(settle_guesses(before, after), after)
+    both = replace(after, services=join_services(after, before), plan=None)  # all have colours
+    names = f"{Path(document.source.name).name} -> {target.name}"
+    alone = "kept", "created", "deleted", "foreign"
+    said = {
+        "is_empty": found.is_empty,
+        "counts": {"gpus_that_change": len(found.touched), **found.counts},
+        "gpus": [
+            {
+                "gpu": each.now.name,
+                "mode": [each.now.mode.value, each.then.mode.value],
+                "restarted": [[str(one), str(other)] for one, other in each.restarted],
+            }
+            | {what: [*map(str, getattr(each, what))] for what in alone}
+            for each in found.touched
+        ],
+        "untouched": [each.now.name for each in found.gpus if each.is_untouched],
+    }
+    return difference_page(found, both, title or names), said, found.is_empty
 
 
 # -- the app ---------------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cms.fleet
-from cms.errors import CmsError
+from cms.errors import CmsError, FileError
 from cms.files.source import write_bytes
 from cms.values.names import nearest
 from cms.values.words import count
@@ -15,6 +17,7 @@ from cms.values.words import count
 from . import options
 from .colocate import read_predicted
 from .command import command
+from .fleets import deployment_of
 from .options import File, Text, Texts, usage_error
 from .searching import counted
 from .session import Exit, Session, is_pipe, open_document
@@ -22,9 +25,9 @@ from .session import Exit, Session, is_pipe, open_document
 if TYPE_CHECKING:
     from cms.files import Parsed
     from cms.fleet.simulation import Arrivals, Simulation
+    from cms.schedule.contents import Content
 
-#: Formats of which a day is simulated, and the options that are for these alone.
-_DAYS = ("cms-colocation-problem", "cms-colocation-solution")
+#: The options of a day of co-location alone.
 _OF_A_DAY = "activity truth pairs predictor problem"
 _CYCLES = "the services of this plan share instances in time, whose duty cycles are replayed"
 
@@ -53,9 +56,8 @@ def simulate(
 ) -> int:
     """Replay a plan request by request against its limits.
 
-    Of a co-location plan a day is simulated: activities change, jobs are matched anew every quarter
-    of an hour, a monitor takes them away. Columns of traces, and how the day is played, stand in
-    [traces] and [colocation.day] of fleet.toml.
+    Arrivals: poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a trace FILE.csv, after SERVICE= of
+    one service; poisson or even where services take turns. Of a share.json a day is simulated.
 
     Exit code 0: no limit is violated, though some may be undecided; 1: one is violated, or could
     not be replayed, as of a service that counts on a measured load curve.
@@ -70,7 +72,7 @@ def simulate(
         from cms.fleet.simulation.run import REQUESTS
 
         kind, document = open_document(plan)
-        is_day = kind in _DAYS
+        is_day = kind in ("cms-colocation-problem", "cms-colocation-solution")
         if is_day:
             why = "it is for plans of instances; a co-location plan is simulated by the minute"
             options.refuse_others(session.context, f"plan output {_OF_A_DAY}", why)
@@ -80,7 +82,7 @@ def simulate(
             heeded = " ".join(session.context.params.keys() - set(_OF_A_DAY.split()))
             why = "it is for plans of offline work beside online services (cms colocate)"
             options.refuse_others(session.context, heeded, why)
-            replayed = plan_from_json(document)
+            replayed = _realised(document) if kind == "cms-deployment" else plan_from_json(document)
             if replayed.solution.cost is None:
                 session.warn("the plan has no schedule, so nothing can be replayed")
                 return session.code_of(replayed.answer)
@@ -139,6 +141,36 @@ def simulate(
         return Exit.INTERRUPTED
     failed = any(each.verdict in ("violated", "not replayed") for each in found.services)
     return Exit.FAILED if failed else Exit.ANSWER
+
+
+def _realised(document: Parsed) -> cms.fleet.Plan:
+    """Return the plan of a deployment, with the instances that the deployment has."""
+    from cms.fleet.deployment import desired_state
+
+    found, path = deployment_of(document), document.source.name
+    plan = found.plan
+    if plan is None:
+        raise FileError(path, "this deployment says nothing of rates", expected="a placed plan")
+    if found.kinds() == desired_state(plan).counts:
+        return plan
+    serving, groups = plan.unshared("the simulator of queues"), []
+    blocks = {serving.instance_of(block): block for block in serving.problem.block_index}
+    for card in found.gpus():
+        given: Counter[tuple[str, Content]] = Counter()
+        held: Counter[str] = Counter()
+        for each in card.instances:
+            if (work := each.work) is None or not each.is_managed:
+                continue
+            block = blocks.get((card.gpu.key, each.profile), "")
+            if work.point not in serving.points.get((work.service, block), ()):
+                what = f"{work.service} runs {work.point} on {card.name}, which its plan has not"
+                raise FileError(path, what, expected="points of its plan", fix="plan anew")
+            given[block, work.service] += 1
+            held[block] += 1
+        if given:
+            groups.append(cms.MachineGroup(cms.Configuration(held, card.gpu.key), given, 1))
+    schedule = cms.Schedule(groups)
+    return replace(plan, solution=replace(plan.solution, schedule=schedule))
 
 
 def _read_arrivals(session: Session, texts: list[str] | None, names: Sequence[str]) -> Arrivals:

@@ -64,7 +64,10 @@ def test_help_has_examples_that_parse(
     assert summary.endswith(".")
     assert len(summary) <= 80 - len(max(ROOT.commands, key=len)) - 4
     assert f"\n  {summary}\n" in out
-    assert not any(odd in out for odd in ("[[", "......", "...}..."))
+    lines = out.splitlines()
+    assert len(lines) <= (50 if typed == "plan" else 45)
+    assert max(map(len, lines)) <= 80
+    assert not any(odd in out for odd in ("[[", "......", "...}...", "<", "\n" + " " * 9))
     assert "--json" in options_of(command)
     examples = re.findall(r"^  (cms .+)$", out.partition("Examples:\n")[2], re.MULTILINE)
     assert examples == load_declarations()[command.name]["examples"]

@@ -14,7 +14,7 @@ from cms import solve
 from cms.fleet import Plan, build_problem, read_operating_points, read_plan, read_services
 from cms.fleet.deployment import Deployment, Instance, desired_state, read_deployment, read_nodes
 from cms.fleet.placement import PlacementInfeasible, compact, place, place_plan
-from tests.cli.shared import POINTS, ROOT, S1, SERVICES, TABLES, Cms, fleet, written
+from tests.cli.shared import POINTS, ROOT, S1, SERVICES, TABLES, Cms, flat, fleet, written
 from tests.fleet.plans import words_of
 from tests.samples import few
 
@@ -155,7 +155,7 @@ def test_plan_is_placed_on_a_table_of_nodes(here: Path, cms: Cms) -> None:
     said = cms("plan plan.json --nodes nodes.csv --picture target.svg").out
     assert "0: 8 of 8 slices used, nothing fits" in said
     assert "of a plan with 1 GPU: 1 GPU, lower bound 1: optimal, proof checked" in said
-    assert said.endswith("1 x a100-80gb on 1 node, 1 changed\n")
+    assert "1 x a100-80gb on 1 node, 1 changed\n" in said
     assert "1 x a100-80gb on 1 node" in words_of((here / "target.svg").read_text("utf-8"))
 
 
@@ -173,6 +173,7 @@ def test_placed_plan_keeps_what_runs_and_nodes_are_added(here: Path, cms: Cms) -
     assert "7 GPUs on 3 nodes" in out
     assert "2 of 2 running instances kept (maximum, proof checked)" in out
     assert "node 'node-a' and 1 more was never observed" in err
+    assert "plan: 2 instances kept, 0 services below their floor; 1 GPU, proved least" in flat(out)
 
 
 def test_placement_constraints_are_kept_and_what_they_cost_is_said(here: Path, cms: Cms) -> None:
@@ -194,6 +195,42 @@ def test_placement_constraints_are_kept_and_what_they_cost_is_said(here: Path, c
     assert sorted(held.values()) == [["chat"], ["chat"], ["see"]]
     assert "node-b/0" in held
     assert "anti_affinity of chat and see: costs 1 GPU" in cms(command).out
+
+
+def test_last_line_is_what_changes_what_it_costs_and_what_is_proved(here: Path, cms: Cms) -> None:
+    (here / "fleet.toml").write_text(
+        "[plan]\ncurrency = 'EUR'\n[gpus.a100-80gb]\nprice_per_hour = 2.5\n", "utf-8"
+    )
+    (here / "two.csv").write_text("node,gpu,count\na,a100-80gb,2\n", "utf-8")
+    said = cms(PLAN, "--nodes two.csv -o now.json").flat
+    assert said.endswith("plan: 2 instances created; 2.50 EUR/h, proved least")
+    said = cms(PLAN, "--current now.json --scale chat=2").flat
+    assert re.search(
+        r"plan: 2 instances kept, 1 created, 0 [^;]*floor; 5.00 EUR/h \(\+100 %\)", said
+    )
+    said = cms(PLAN, "--current now.json --drop chat").flat
+    assert said.endswith("below their floor; 2.50 EUR/h (0 %), proved least")
+    assert "plan: 1 instance kept, 1 deleted, 0 services" in said
+
+
+def test_constraints_of_a_dropped_service_are_left_out_and_said(here: Path, cms: Cms) -> None:
+    (here / "fleet.toml").write_text(
+        "[tables]\nservices = 's.csv'\noperating_points = 'p.csv'\n"
+        "[placement]\nmin_replicas = { chat = 2 }\nanti_affinity = [['chat', 'see']]\n", "utf-8",
+    )  # fmt: skip
+    line = "left out, with the constraints that name it: 'chat'\n"
+    assert cms("plan --rule parvagpu --drop chat --nodes nodes.csv -o a.json").err == line
+    cms("plan --rule parvagpu --drop chat -o without.json -q")
+    assert cms("plan without.json --nodes nodes.csv -o b.json").err == line
+    assert same(read_deployment("a.json"), read_deployment("b.json"))
+    (here / "fleet.toml").write_text("[placement]\nmin_replicas = { chat = 2 }\n", "utf-8")
+    assert cms("plan without.json --nodes nodes.csv").err == line
+
+
+def test_json_names_a_cap_as_the_option_does(six: Path, cms: Cms) -> None:
+    capped = "plan --published S2 --current today.json --max-gpus A100-SXM4-80GB=4 --json"
+    (limit,) = cms(capped).json["plan"]["problem"]["group_limits"]
+    assert (limit["name"], limit["at_most"]) == ("--max-gpus a100-80gb", 4)
 
 
 def test_no_place_exits_with_3_the_proof_and_what_would_do(here: Path, cms: Cms) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ import pytest
 
 from cms.cli.app import run
 from cms.fleet import read_load_curves, read_operating_points, read_plan
+from cms.fleet.deployment import read_deployment
 from cms.fleet.serving import write_plan
 from cms.fleet.serving.document_parts import curves_to_json
 from cms.fleet.simulation import read_simulation
-from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, Cms, flat
+from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, Cms, flat, written
 from tests.fleet.plans import plan as mixed
 
 QUICK = "--requests 1500"
@@ -67,6 +70,23 @@ def test_events_and_traces_are_the_same_for_any_threads(
         more = f"--surge 3@1+2 --seed 7 --threads {n} -q -o {n}"
         cms("simulate", plan, QUICK, more, code=(0, 1))
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_deployment_is_replayed_with_the_instances_that_it_has(
+    tmp_path: Path, plan: Path, cms: Cms
+) -> None:
+    """What runs is kept, so that the instances are others than those of the plan as it was made."""
+    tables = f"-s {plan.parent}/s.csv -p {plan.parent}/p.csv --rule parvagpu"
+    (tmp_path / "nodes.csv").write_text("node,gpu,count\na,a100-80gb,2\n")
+    cms("plan", tables, "--nodes nodes.csv --scale 3 -q -o now.json")
+    cms("plan", tables, "--current now.json -q -o near.json")
+    for name, file in (("of-plan", plan), ("of-now", "now.json"), ("of-near", "near.json")):
+        cms("simulate", file, QUICK, "-q -o", f"{name}.json", code=(0, 1))
+    near, runs = read_simulation("of-near.json"), read_deployment("near.json")
+    own = Counter(each.work.service for _, each in runs.instances() if each.work is not None)
+    assert {each.name: each.instances for each in near.services} == own
+    written(replace(runs, plan=None), tmp_path / "bare.json")
+    assert "this deployment says nothing of rates" in cms("simulate bare.json", code=1).error
 
 
 def test_plan_without_a_schedule_is_exit_code_3(plan: Path, cms: Cms) -> None:

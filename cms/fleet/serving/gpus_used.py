@@ -203,7 +203,7 @@ def build_machine_types(
 
 def name_caps(available: Iterable[AvailableGpus]) -> dict[str, str]:
     """Return the names of limits on all GPUs of a type, whatever is on them, and their keys."""
-    return {f"all {each.gpu}": each.gpu for each in available}
+    return {f"--max-gpus {each.gpu}": each.gpu for each in available}
 
 
 def key_by_gpu(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -> dict[str, T]:
