@@ -68,10 +68,11 @@ def refuse_unknown_columns(
 def refuse_second_row(row: TableRow, lines: dict[K, int], key: K, said: str, per: str) -> None:
     """Refuse a row of a key that another row has, said so; else note its line."""
     if key in lines:
-        raise row.error(
+        named = per in row.table.index
+        raise (row[per] if named else row).error(
             f"a second row for {said}; the first is line {lines[key]}",
             expected=f"one row a {per}",
-            fix="keep one of them",
+            fix="keep one of them" + ", or rename one" * named,
         )
     lines[key] = row.line
 

@@ -102,14 +102,14 @@ def read_waiting(path: Path) -> object:
     ("read", "text", "words"),
     [
         (read_online, ONLINE.replace("20.2", "0.2"), "table.csv:2: sm_activity of online class"),
-        (read_online, ONLINE.replace("n1/1", "n1/0"), "table.csv:3: a second row for gpu 'n1/0'"),
+        (read_online, ONLINE.replace("n1/1", "n1/0"), "table.csv:3:1: a second row for gpu 'n1/0'"),
         (read_online, ONLINE.replace("model", "modell"), "'modell'"),
         (read_online, ONLINE.replace("rack", "slo_ms"), "'slo_ms'"),
         (read_online, ONLINE.replace("20.2", "x"), 'table.csv:2:10: sm_activity is "x"'),
         (
             read_offline,
             OFFLINE.replace("index", "train"),
-            "table.csv:3: a second row for workload 'train'",
+            "table.csv:3:1: a second row for workload 'train'",
         ),
         (read_offline, OFFLINE.replace("3,", "3.5,"), 'table.csv:2:13: count is "3.5"'),
         (read_measured_pairs, PAIRS.replace("70", "20"), "a share of 20; the first is line 2"),
