@@ -25,11 +25,11 @@ from .branch_and_price.program import (
     solver_bound,
 )
 from .branch_and_price.shapes import Shapes
+from .integer_problem import supported
 from .prices.jobs import Jobs
 from .prices.passes import certificate
 from .prices.region import PricePoint
 from .prices.search import PriceSearch, fractional, ray
-from .tables.integers import supported
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim, Support

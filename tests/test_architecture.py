@@ -62,7 +62,7 @@ LAYERS = (
 # The rooms of ``algorithms``, each importing only rooms before it: what several methods stand
 # on, then the methods, of which ``auto`` knows one, and that one greedy: where a schedule is not
 # proved at once no cheap schedule is left out.
-ROOMS = ("solvers", "tables", "prices", "branch_and_price", "aggregated", "time_sharing")
+ROOMS = ("solvers", "integer_problem", "prices", "branch_and_price", "aggregated", "time_sharing")
 METHODS = (
     "conic",
     "cp_sat",
@@ -130,7 +130,7 @@ BUDGETS = {
     "cms.files": 3_426,
     "algorithms": 231,
     "algorithms.solvers": 748,
-    "algorithms.tables": 374,
+    "algorithms.integer_problem": 373,
     "algorithms.prices": 2_046,
     "algorithms.branch_and_price": 3_863,
     "algorithms.aggregated": 1_027,

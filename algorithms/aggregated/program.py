@@ -16,9 +16,9 @@ from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Named
 from cms.plugin.guarantee import Guarantee
 
+from ..integer_problem import look_at
 from ..prices.region import Region, configuration_of
 from ..solvers.floats import recognised
-from ..tables.integers import look_at
 from .proposal import Column
 from .pseudoforest import round_pseudoforest
 from .purchase import Purchase, Vertex
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cms.presolver.presolve import PresolvedProblem
     from cms.problem.parts import Configuration
 
-    from ..tables.integers import Counts, Tables
+    from ..integer_problem import Counts, Tables
     from .pseudoforest import Edge
     from .purchase import Blocks
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..integer_problem import look_at
 from ..solvers.floats import near, near_table
 from ..solvers.linear import LinearProgram
-from ..tables.integers import look_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

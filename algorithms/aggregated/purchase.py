@@ -22,9 +22,9 @@ from cms.knapsack.kinds import kinds
 from cms.knapsack.pricing import common_denominator
 from cms.running.stopping import Stopped, look, never
 
+from ..integer_problem import least_pay, look_at
 from ..solvers.floats import near
 from ..solvers.simplex import Program
-from ..tables.integers import least_pay, look_at
 from .proposal import Proposals
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..tables.integers import Tables
+    from ..integer_problem import Tables
     from .proposal import Column, Hint
 
 #: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.

@@ -11,8 +11,8 @@ import numpy as np
 
 from cms.plugin.algorithm import Named
 
+from ..integer_problem import look_at
 from ..solvers.integer import Program, TooLarge
-from ..tables.integers import look_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.presolver.presolve import PresolvedProblem
 
-    from ..tables.integers import Counts, Tables
+    from ..integer_problem import Counts, Tables
 
 #: Variables of the program that hands out blocks anew, and blocks of a type: beyond this nothing is
 #: tried, for larger programs take seconds, and CP-SAT does not keep to its limits where numbers are

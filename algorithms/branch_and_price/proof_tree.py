@@ -20,7 +20,7 @@ from ..prices.region import PricePoint, Region
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cms.certificate.conditions import Condition
+    from cms.certificate.price_conditions import Condition
 
 
 def branchable(problem: Problem, *, fewer: bool = False) -> PresolvedProblem:

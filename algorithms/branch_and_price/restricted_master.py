@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cms.certificate.conditions import Condition
+from cms.certificate.price_conditions import Condition
 from cms.certificate.quantity import (
     BlocksOfJob,
     BlocksOfType,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from cms.values.numbers import common_step
 
+from ..integer_problem import listed
 from ..prices.limits import limits_of
 from ..prices.region import Row, configuration_of
-from ..tables.integers import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

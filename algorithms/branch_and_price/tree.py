@@ -16,7 +16,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
-from cms.certificate.conditions import MOST_NAMED, Condition
+from cms.certificate.price_conditions import MOST_NAMED, Condition
 from cms.certificate.quantity import MachinesOfType, MachinesWithBlocks
 
 from ..prices.jobs import Jobs

@@ -10,7 +10,7 @@ from cms.plugin.algorithm import Support
 from cms.plugin.guarantee import Guarantee
 from cms.values.fields import CheckedFields
 
-from ..tables.integers import without_rules
+from ..integer_problem import without_rules
 from .run import Prepared, Run, prepare
 
 if TYPE_CHECKING:

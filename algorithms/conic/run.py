@@ -17,9 +17,9 @@ from cms.presolver.presolve import PresolvedProblem, presolve
 from cms.problem.parts import Configuration, MachineType, SizeBoundedConfigurations
 from cms.schedule.schedule import Schedule
 
+from ..integer_problem import Demand, blocks_and_costs, demands_of, listed, schedule_of
 from ..prices.vertex import rounded, solve_dantzig_wolfe
 from ..solvers.integer import Outcome, Program, TooLarge, terms_of
-from ..tables.integers import Demand, blocks_and_costs, demands_of, listed, schedule_of
 from .polygon import Polygon, read_polygon
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from ..aggregated.program import (
     solved,
 )
 from ..aggregated.tidy import Answers
-from ..tables.integers import Tables, supported, without_limits
+from ..integer_problem import Tables, supported, without_limits
 from . import promises
 from .opening import Opening
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 
-from ..tables.integers import look_at
+from ..integer_problem import look_at
 from . import filling
 from .inner import INNER
 from .promises import usable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..tables.integers import Counts, Tables
+    from ..integer_problem import Counts, Tables
 
 #: Compiling takes some seconds. It pays from this many jobs times block types times configurations
 #: if this many seconds are left; from this many jobs on if there is time to load what was compiled.

@@ -12,10 +12,10 @@ import numpy as np
 
 from cms.plugin.guarantee import Guarantee
 
-from ..tables.integers import least_pay
+from ..integer_problem import least_pay
 
 if TYPE_CHECKING:
-    from ..tables.integers import Tables
+    from ..integer_problem import Tables
 
 #: What each inner method guarantees, as a rational not above it (1 - 1/e is 0.6321...).
 FACTORS = {

@@ -25,8 +25,8 @@ from ..aggregated.program import (
     solved,
 )
 from ..aggregated.tidy import Answers
+from ..integer_problem import MOST_SHAPES, Tables, least_pay, without_limits
 from ..solvers.floats import near
-from ..tables.integers import MOST_SHAPES, Tables, least_pay, without_limits
 from .search import (
     cheapest_support,
     cheapest_whole,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
     from ..aggregated.purchase import Blocks, Vertex
-    from ..tables.integers import Counts
+    from ..integer_problem import Counts
 
 _VARIANTS = ("milp", "published", "supports", "enumeration", "doubling")
 #: The most machine vectors that "enumeration" may have to go through.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..aggregated.purchase import Vertex
-    from ..tables.integers import Tables
+    from ..integer_problem import Tables
 
 #: How far from machines in parts that do to whole ones cuts are looked for.
 _BETWEEN = (Fraction(3, 10), Fraction(1))

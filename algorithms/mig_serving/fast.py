@@ -21,7 +21,7 @@ from cms.presolver.presolve import presolve
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.values.fields import CheckedFields
 
-from ..tables.integers import Tables, without_limits
+from ..integer_problem import Tables, without_limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

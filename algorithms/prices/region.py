@@ -1,7 +1,7 @@
 """The price region: which block prices keep every machine within its cost (theory 6.1, 6.8, 6.9).
 
 Below branches the region has one more dimension a branch, the multiplier of its condition; the
-conditions are those that :mod:`cms.certificate.conditions` checks.
+conditions are those that :mod:`cms.certificate.price_conditions` checks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .limits import Limit, Room, limits_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cms.certificate.conditions import Condition
+    from cms.certificate.price_conditions import Condition
     from cms.knapsack.packing import Found, Packing
     from cms.problem.machine_problem import MachineProblem
 

@@ -18,8 +18,8 @@ from cms.values.fields import CheckedFields
 from cms.values.numbers import common_step
 
 from ..aggregated.tidy import without_waste
+from ..integer_problem import Tables, without_limits
 from ..prices.vertex import additive_cost, rounded, solve_dantzig_wolfe
-from ..tables.integers import Tables, without_limits
 from .few_machines import MAX_SHAPES, CompactProgram, DynamicProgram, Fleet
 
 if TYPE_CHECKING:

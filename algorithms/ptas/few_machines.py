@@ -18,8 +18,8 @@ import numpy as np
 from cms.errors import UnsupportedProblem
 from cms.values.numbers import common_step
 
+from ..integer_problem import blocks_and_costs, demands_of, listed, schedule_of
 from ..solvers.integer import Outcome, Program, TooLarge, terms_of
-from ..tables.integers import blocks_and_costs, demands_of, listed, schedule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,7 @@ from math import floor
 from typing import TYPE_CHECKING
 
 from cms.certificate.certificate import Branch, Certificate, round_up
-from cms.certificate.conditions import Condition
+from cms.certificate.price_conditions import Condition
 from cms.certificate.quantity import BlocksOfJob, MachinesOfConfiguration
 
 from ..solvers.floats import near

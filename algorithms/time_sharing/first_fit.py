@@ -13,7 +13,7 @@ from cms.time_sharing.problem import TimeSharedProblem
 from cms.values.fields import CheckedFields
 from cms.values.numbers import shown
 
-from ..tables.integers import MOST_SHAPES, listed
+from ..integer_problem import MOST_SHAPES, listed
 from .hosting import Hosted, Hosting, Loaded, Machine, Saturated, schedule_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from algorithms.tables.integers import listed
+from algorithms.integer_problem import listed
 from cms.errors import UnsupportedProblem
 
 from .program import Jobs, Program

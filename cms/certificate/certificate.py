@@ -22,7 +22,7 @@ from ..problem.parts import Block, held_blocks
 from ..values.frozen import FrozenMap
 from ..values.names import checked_table
 from ..values.numbers import Number, exact, json_number, whole
-from .conditions import Condition, Worth, prices_of_jobs, refuse_breaches, refuse_misfits
+from .price_conditions import Condition, Worth, prices_of_jobs, refuse_breaches, refuse_misfits
 from .quantity import Quantity
 
 if TYPE_CHECKING:

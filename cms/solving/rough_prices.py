@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate.certificate import BlockPrices
-from ..certificate.conditions import most_worth
+from ..certificate.price_conditions import most_worth
 from ..problem.parts import held_blocks
 from ..problem.problem import Problem
 from ..running.stopping import look, never

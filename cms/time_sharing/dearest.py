@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..certificate.conditions import Condition
+from ..certificate.price_conditions import Condition
 from ..certificate.quantity import BlocksOfJob
 from ..problem.parts import Block
 from ..running.stopping import look, never

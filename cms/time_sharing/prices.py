@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..certificate.certificate import Leaf
-from ..certificate.conditions import Condition, Worth
+from ..certificate.price_conditions import Condition, Worth
 from ..errors import InvalidCertificate, InvalidProblem
 from ..problem.parts import Block
 from ..running.stopping import Stopped, never

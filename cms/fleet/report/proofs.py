@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ...certificate.certificate import BlockPrices
-from ...certificate.conditions import most_worth
+from ...certificate.price_conditions import most_worth
 from ...infeasibility.shortage import Shortage, unservable_lines
 from ...infeasibility.variants import machines_used, without_unservable_jobs
 from ...problem.machine_problem import MachineProblem

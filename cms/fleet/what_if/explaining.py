@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ...certificate.certificate import BlockPrices, Certificate, proved_leaves, round_up
-from ...certificate.conditions import Condition, prices_of_jobs
+from ...certificate.price_conditions import Condition, prices_of_jobs
 from ...certificate.quantity import BlocksOfJob
 from ...errors import InvalidCertificate, UnsupportedProblem
 from ...knapsack.pricing import cheapest_bundle, cheapest_option, common_denominator

@@ -13,14 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cms
+from algorithms import integer_problem as integers
 from algorithms.aggregated.program import Aggregated, certificate, doubled, one_block_each, solved
 from algorithms.aggregated.pseudoforest import Edge, round_pseudoforest
 from algorithms.aggregated.tidy import without_waste
+from algorithms.integer_problem import Counts, Tables, without_limits
 from algorithms.lp_rounding import LpRounding, LpRoundingOptions, search
 from algorithms.lp_rounding.search import cheapest_support, cheapest_whole, limit_on_cost
 from algorithms.solvers.integer import LARGEST
-from algorithms.tables import integers
-from algorithms.tables.integers import Counts, Tables, without_limits
 from cms import (
     Configuration,
     Job,

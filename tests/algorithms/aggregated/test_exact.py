@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from algorithms.aggregated.program import Aggregated
 from algorithms.aggregated.proposal import Hint, Proposals
 from algorithms.aggregated.purchase import Blocks
+from algorithms.integer_problem import Tables, maximal_contents
+from algorithms.integer_problem import listed as listed_shapes
 from algorithms.solvers.simplex import Basic, cheapest
-from algorithms.tables.integers import Tables, maximal_contents
-from algorithms.tables.integers import listed as listed_shapes
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
 from tests.samples import so_many
 

@@ -14,9 +14,9 @@ import pytest
 
 import cms
 from algorithms.branch_and_price.restricted_master import NodeSolution, RestrictedMaster
+from algorithms.integer_problem import listed
 from algorithms.prices.master import Master, Proposal
 from algorithms.solvers.integer import Hint, Outcome, Program, TooLarge
-from algorithms.tables.integers import listed
 from bench.gates.in_tree import generate
 from cms import (
     Configuration,

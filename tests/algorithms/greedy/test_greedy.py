@@ -16,8 +16,8 @@ from algorithms.greedy import opening
 from algorithms.greedy.inner import INNER, assignment
 from algorithms.greedy.opening import Opening
 from algorithms.greedy.promises import FACTORS, best_inflation, harmonic_above, inflated_factor
+from algorithms.integer_problem import Tables
 from algorithms.solvers.linear import LinearProgram
-from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, presolve, solve
 from instances.families import generate
 from proofs_checks.g_alone import alone

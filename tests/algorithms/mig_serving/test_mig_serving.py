@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
+from algorithms.integer_problem import Tables
 from algorithms.mig_serving.fast import Candidates, Filled, Services
 from algorithms.mig_serving.search import Deployment, Genetic, MigServingOptions, Path, TreeSearch
-from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem, Status, StopReason, check, load_instance, presolve
 from instances.families import generate
 from tests.families import FAMILIES

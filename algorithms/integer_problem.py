@@ -20,7 +20,7 @@ from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 from cms.values.numbers import shown
 
-from ..solvers.floats import near
+from .solvers.floats import near
 
 Number = TypeVar("Number", int, Fraction)
 

@@ -1,1 +1,0 @@
-"""Problems as the tables of integers that several algorithms work on."""
