@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -145,26 +143,20 @@ def _recheck_plan(document: Parsed) -> Rechecked:
 
 def _recheck_deployment(document: Parsed) -> Rechecked:
     from cms.files import solution_from_json
-    from cms.fleet.deployment import check_deployment, deployment_from_json, desired_state
+    from cms.fleet.deployment import check_deployment, deployment_from_json
     from cms.schedule.faults import Violation
     from cms.solving.recheck import faults_of
     from cms.solving.words import verdict
+    from cms.values.numbers import shown
 
     found = deployment_from_json(document)
     faults, of = list(check_deployment(found)), ""
     if found.plan is not None:
-        # wishes may have asked for more than the plan, and a plan near what ran has other
-        # instances: none the worse where they supply all that was planned for
-        wanted, there = desired_state(found.plan), found.kinds()
-        supplied = defaultdict[str, Fraction](Fraction)
-        for kind, n in there.items():
-            supplied[kind.work.service] += n * kind.work.supply_rps
-        demands = {job.name: job.demand for job in found.plan.serving.problem.jobs}
-        faults += [
-            Violation("count", "the deployment", f"{there[kind]} x {kind}", f"{count}, as planned")
-            for kind, count in wanted.counts.items()
-            if there[kind] < count and supplied[kind.work.service] < demands[kind.work.service]
-        ]
+        # which instances they are is not asked: a plan near what ran has others
+        for job in found.plan.serving.problem.jobs:
+            if (has := found.capacity(job.name)) < job.demand:
+                says = f"{shown(has)} requests/s", f"{shown(job.demand)}, as planned"
+                faults.append(Violation("capacity", f"service {job.name}", *says))
         answer = solution_from_json(document.at("plan").at("solution"))
         faults += faults_of(found.plan.serving.problem, answer)
         of = f"; its plan: {verdict(found.plan.solution, 'GPU', found.plan.serving.currency)}"

@@ -34,20 +34,24 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
     points, faults, taken = read_points(fields["points"], services, rule, {}, set())
     cards = read_cards(fields["nodes"], read_devices(fields["devices"]), points, "")
     faults += fleet_faults(cards.values(), points, services)
-    faults += short(services, cards, points)
     count = sum(len(card.held) for card in cards.values())
     words = [f"{count} instances on {len(cards)} GPUs are where they can be"]
+    is_equal = False
     if fields["plan"] is not None:
         problem, more, about = _plan(fields["plan"])
         faults += more or count_faults(fields["plan"], list(cards.values()))
         words.append(f"its plan: {about}")
-        given = supplies((each for card in cards.values() for each in card.held), points)
+        rules = [j.row.rule for j in problem.jobs.values()] if problem.sharing is None else []
+        is_equal = any(rule is not None and rule.routing == "equal" for rule in rules)
+        held = (each for card in cards.values() for each in card.held)
+        given = supplies(held, points, is_equal=is_equal)
         for name, job in problem.jobs.items():
             if given[name] < job.demand:
                 faults.append(
                     f"service {show(name)} is supplied {show(given[name])} requests/s of the "
                     f"{show(job.demand)} that the plan promises"
                 )
+    faults += short(services, cards, points, is_equal=is_equal)
     words += taken_words(taken)
     return faults, "; ".join(words)
 
@@ -78,10 +82,12 @@ def fleet_faults(
 
 
 def short(
-    services: Mapping[str, Service], cards: Mapping[str, Card], points: Mapping[str, Point]
-) -> list[str]:
+    services: Mapping[str, Service], cards: Mapping[str, Card], points: Mapping[str, Point],
+    *, is_equal: bool = False,
+) -> list[str]:  # fmt: skip
     """Say which services are supplied less than their rate."""
-    given = supplies((each for card in cards.values() for each in card.held), points)
+    held = (each for card in cards.values() for each in card.held)
+    given = supplies(held, points, is_equal=is_equal)
     return [
         f"service {show(name)} is supplied {show(given[name])} of {show(service.rate)} requests/s"
         for name, service in services.items()

@@ -321,11 +321,18 @@ def work_fault(card: Card, instance: Instance, points: Mapping[str, Any]) -> str
     )
 
 
-def supplies(held: Iterable[Instance], points: Mapping[str, Any]) -> defaultdict[str, Fraction]:
-    """Sum what is supplied to each service by what runs; one that is not there gets 0."""
+def supplies(
+    held: Iterable[Instance], points: Mapping[str, Any], *, is_equal: bool = False
+) -> defaultdict[str, Fraction]:
+    """Sum what is supplied to each service by what runs; one that is not there gets 0.
+
+    In equal shares all that run for a service are as slow as the slowest of them.
+    """
     total: defaultdict[str, Fraction] = defaultdict(Fraction)
-    for each in held:
-        if each.point is not None and each.state == "running":
-            point = points[each.point]
-            total[point.service] += point.supply
+    running = [points[e.point] for e in held if e.point is not None and e.state == "running"]
+    slowest: dict[str, Fraction] = {}
+    for point in running:
+        slowest[point.service] = min(point.supply, slowest.get(point.service, point.supply))
+    for point in running:
+        total[point.service] += slowest[point.service] if is_equal else point.supply
     return total

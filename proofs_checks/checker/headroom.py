@@ -47,7 +47,9 @@ def examine_headroom(plan: Mapping[str, Any], problem: Problem) -> tuple[list[st
         demand, row = problem.jobs[name].demand, problem.jobs[name].row
         supply = {i: Fraction(row.supply[problem.blocks.index(i)], row.scale) for i in uses[name]}
         counts = Counter({i: n for i, n in uses[name].items() if supply[i]})  # others are wasted
-        provided = sum((supply[i] * n for i, n in counts.items()), ZERO)
+        lowest = min((supply[i] for i in counts), default=ZERO)
+        counted = dict.fromkeys(counts, lowest) if is_equal else supply
+        provided = sum((counted[i] * n for i, n in counts.items()), ZERO)
         if optional(fields.get("provided_rps"), f"what {show(name)} is provided with") != provided:
             faults.append(f"{show(name)} is provided with {show(provided)} requests/s, not as said")
         for block in counts:

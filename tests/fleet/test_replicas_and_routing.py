@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from operator import add
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cms import Replicas, solve
+from cms.cli.app import run
 from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, UnsupportedProblem
 from cms.fleet import (
     OperatingPoint,
@@ -23,7 +26,18 @@ from cms.fleet import (
     get_gpu,
     rightsize,
 )
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, desired_state
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    State,
+    Work,
+    check_deployment,
+    deployment_to_json,
+    desired_state,
+)
+from cms.fleet.deployment.transition import Transition, transition
 from cms.fleet.placement import (
     PlacementConstraints,
     PlacementInfeasible,
@@ -33,8 +47,12 @@ from cms.fleet.placement import (
 from cms.fleet.serving import RULES
 from cms.fleet.serving.plan_document import plan_from_json, plan_to_json
 from cms.fleet.simulation import simulate
+from proofs_checks.checker import check_deployment as check_again
 from proofs_checks.checker import parse_document
+from proofs_checks.checker.__main__ import main as again
+from proofs_checks.checker.headroom import examine_headroom
 from proofs_checks.checker.rates import rate_faults
+from tests.cli.shared import flat
 from tests.fleet.plans import point
 from tests.samples import few
 
@@ -206,3 +224,89 @@ def test_what_survives_a_node_in_equal_shares_costs_least_of_all_placements(seed
         rest = [each.work.supply_rps for card, each in found.deployment.instances()
                 if each.work is not None and card.node != node.name]  # fmt: skip
         assert len(rest) * min(rest, default=0) >= share * rate
+
+
+def _wanted(rate: int, **terms: Any) -> Plan:
+    points = [OperatingPoint("a", A30.key, name, 1, 4, n, 20) for name, n in SPEEDS.items()]
+    serving = build_problem(
+        [Service("a", "a", rate, 1000)], points, A30.key, rule="half", routing="equal", **terms
+    )
+    return Plan(serving, solve(serving.problem))
+
+
+def _deployed(plan: Plan, *contents: tuple[int, int, int], stops: bool = False) -> Deployment:
+    """A deployment that says it is of a plan, with so many 1g, 2g and 4g on each GPU."""
+    rule, cards = plan.serving.rule, []
+    for index, held in enumerate(contents):
+        layout = A30.place(dict(zip(SPEEDS, held, strict=True)))
+        assert layout is not None
+        works = {
+            name: Work("a", OperatingPoint("a", A30.key, name, 1, 4, n, 20), Fraction(n))
+            for name, n in SPEEDS.items()
+        }
+        parts = [Instance(each.profile, each.start, works[each.profile]) for each in layout]
+        if stops and index:
+            parts = [replace(each, state=State.STARTING) for each in parts]
+        cards.append(FleetGpu("n", index, A30, instances=tuple(parts)))
+    return Deployment((FleetNode("n", tuple(cards)),), plan.serving.services, rule, plan)
+
+
+@pytest.mark.parametrize("rate", [29, 44, 60])
+def test_both_checkers_count_a_deployment_in_equal_shares(rate: int) -> None:
+    """Over all contents of two GPUs: each instance has to serve its equal share of the rate."""
+    plan, forged = _wanted(rate), 0
+    every = _layouts((0, 0, 0))
+    for one, stops in product(every, (False, True)):
+        for two in every:
+            counts = one if stops else [*map(add, one, two)]
+            supplies = [s for s, n in zip(SPEEDS.values(), counts, strict=True) for _ in range(n)]
+            serves = all(rate <= each * len(supplies) for each in supplies or [0])
+            found = _deployed(plan, one, two, stops=stops)
+            document = deployment_to_json(found)
+            kinds = {fault.kind for fault in check_deployment(found)}
+            assert kinds == (set() if serves else {"capacity"})
+            said = check_again(parse_document(json.dumps(document)))
+            assert [each for each in said if "is supplied" not in each] == []
+            assert bool(said) is not serves
+            forged += not serves and sum(supplies) >= rate
+    assert forged  # where a sum would have passed
+
+
+def test_a_deployment_that_only_a_sum_passes_is_refused_from_its_file_by_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = _wanted(40, rate_margin="1/10")
+    two, one = (0, 2, 0), (1, 1, 0)
+    for content, told, checked in (
+        (two, "", ""),
+        # 22 + 22 + 22 + 10 requests/s are 76, and in equal shares the rate, not what is planned
+        (one, "has 40 requests/s, needs 44, as planned", "supplied 40 requests/s of the 44"),
+        ((1, 0, 0), "has 30 requests/s", "supplied 30 of 40 requests/s"),
+    ):
+        path = tmp_path / "deployment.json"
+        path.write_text(json.dumps(deployment_to_json(_deployed(plan, two, content))), "utf-8")
+        assert (run(["check", str(path)]), again([str(path)])) == ((1, 1) if told else (0, 0))
+        out, err = capsys.readouterr()
+        assert told in flat(out)
+        assert checked in err
+
+
+def test_transition_in_equal_shares_keeps_floors_of_like_instances_alone() -> None:
+    now, plan = _deployed(_wanted(22), (0, 1, 0), (0, 0, 0)), _wanted(44)
+    found = transition(now, _deployed(plan, (0, 2, 0), (0, 0, 0)))
+    assert isinstance(found, Transition)
+    assert found.floors["a"].rps == 22 == found.start.capacity("a")
+    unlike = _deployed(plan, (0, 2, 0), (2, 1, 0))  # 50 in equal shares, but 20 as one 1g has come
+    with pytest.raises(UnsupportedProblem, match="supply 10 and 22 requests/s, before or after"):
+        transition(now, unlike)
+    assert isinstance(transition(now, unlike, floors={"a": 0}), Transition)
+    assert isinstance(transition(replace(now, plan=None), replace(unlike, plan=None)), Transition)
+
+
+def test_the_independent_checker_counts_unlike_instances_of_a_plan_as_the_smallest() -> None:
+    points = [point("m", "2g.20gb", 40), point("m", "1g.10gb+me", 38)]  # one +me a GPU at most
+    serving = build_problem([Service("a", "m", 150, 1000)], points, rule="plain", routing="equal")
+    plan = Plan(serving, solve(serving.problem))
+    assert plan.services[0].provided_rps == 4 * 38
+    document = parse_document(json.dumps(plan_to_json(plan)))
+    assert examine_headroom(document, _problem(document))[0] == []

@@ -17,8 +17,8 @@ from ...values.words import count
 from ..hardware import Gpu, Layout, Placement, Profile
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule
-from ..serving.service import Service, require_name
-from .instance import UNKNOWN_OWNER, WHOLE, Instance, Kind, Mode, StartSource, require_uuid
+from ..serving.service import Service, combine_supplies, require_name
+from .instance import UNKNOWN_OWNER, WHOLE, Instance, Kind, Mode, StartSource, State, require_uuid
 
 __all__ = ["PRICE", "Deployment", "FleetGpu", "FleetNode", "Observation", "driver_branch"]
 
@@ -273,21 +273,26 @@ class Deployment(Viewed, Tabular):
         """Return the GPUs that something is on."""
         return tuple(card for card in self.gpus() if not card.is_empty)
 
+    @property
+    def routing(self) -> str:
+        """How requests are spread over a service's instances: as the plan says, or weighted."""
+        return "weighted" if self.plan is None else self.plan.routing
+
     @cached_property
     def _capacities(self) -> dict[str, Fraction]:
-        total = {service.name: Fraction(0) for service in self.services}
-        for _, instance in self.instances():
-            if instance.work is not None:
-                total[instance.work.service] += instance.supply_rps
-        return total
+        running: dict[str, Counter[Fraction]] = {}
+        for _, each in self.instances():
+            if each.work is not None and each.state is State.RUNNING:
+                running.setdefault(each.work.service, Counter())[each.work.supply_rps] += 1
+        return {name: combine_supplies(own.items(), self.routing) for name, own in running.items()}
 
     def capacity(self, service: str) -> Fraction:
         """Return what the running instances of a service supply together, in items per second.
 
         Each counts with its own point's supply: instances of one service and profile may run at
-        different points. KeyError if there is no such service.
+        different points. For equal routing each counts as the smallest. 0 if none runs.
         """
-        return self._capacities[service]
+        return self._capacities.get(service, Fraction(0))
 
     def kinds(self) -> Counter[Kind]:
         """Count our instances that have work, by kind."""

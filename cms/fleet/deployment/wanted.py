@@ -55,6 +55,11 @@ class DesiredState:
     budget: tuple[Fraction, int] | None = None
     group_limits: tuple[GroupLimit, ...] = ()
 
+    @property
+    def routing(self) -> str:
+        """How requests are spread over a service's instances: as the plan says, or weighted."""
+        return "weighted" if self.plan is None else self.plan.routing
+
 
 def desired_state(plan: Plan) -> DesiredState:
     """Return what a plan promises.

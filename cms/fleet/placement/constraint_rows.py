@@ -245,7 +245,7 @@ class _ConstraintWriter:
         needed = share * service.rate_rps
         units, least, is_exact = scale_rates([*groups.values()], needed)
         of = dict(zip(groups, units, strict=True))
-        is_equal = self.wanted.plan is not None and self.wanted.plan.routing == "equal"
+        is_equal = self.wanted.routing == "equal"
         model.is_exact &= is_exact or is_equal
         for node in self.fleet.nodes:
             left = {

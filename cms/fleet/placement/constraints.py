@@ -19,7 +19,7 @@ from ...values.names import nearest
 from ...values.numbers import shown
 from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState
-from ..serving.service import HEEDED, Service
+from ..serving.service import HEEDED, Service, combine_supplies
 
 DOMAINS = ("node", "zone")
 _SEPARATORS = re.compile(r"[;\s]+")
@@ -244,12 +244,11 @@ def find_constraint_violations(
                 has = f"{n} of {total[service]} instances of {service}"
                 yield Violation("spread", f"{word} {place}", has, f"at most {most}")
     if constraints.share is not None:
-        is_equal = wanted.plan is not None and wanted.plan.routing == "equal"
         for entry, lost in product(wanted.services, deployment.nodes):
             own = [(at, each) for (s, at), each in supplies.items() if s == entry.name]
-            rest = [supply for at, each in own for supply in each if at != lost.name]
-            left = len(rest) * min(rest, default=0) if is_equal else sum(rest)
+            rest = [(supply, 1) for at, each in own for supply in each if at != lost.name]
+            left = combine_supplies(rest, wanted.routing)
             if left < constraints.share * entry.rate_rps:
                 where = f"service {entry.name} without {lost.name}"
                 needs = f"{shown(constraints.share * entry.rate_rps)} requests/s"
-                yield Violation("survive", where, f"{shown(Fraction(left))} requests/s", needs)
+                yield Violation("survive", where, f"{shown(left)} requests/s", needs)

@@ -139,11 +139,7 @@ def replan(
 
 
 def _has(now: Deployment, planner: Planner) -> dict[str, Fraction]:
-    own = {service.name for service in now.services}
-    return {
-        each.name: now.capacity(each.name) if each.name in own else Fraction(0)
-        for each in planner.services
-    }
+    return {each.name: now.capacity(each.name) for each in planner.services}
 
 
 def same_services(rates: Rates, services: Iterable[str]) -> None:

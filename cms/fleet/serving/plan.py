@@ -24,7 +24,7 @@ from .latency_rule import LatencyRule
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .posing import AnyServing
-from .service import Service
+from .service import Service, combine_supplies
 from .serving_problem import Served, ServingProblem
 from .time_sharing import SharedServing
 
@@ -71,10 +71,8 @@ class ServicePlan:
 
     @property
     def provided_rps(self) -> Fraction:
-        """What its instances supply together; in equal shares each as much as the smallest."""
-        if self.routing == "equal":
-            return self.instances * min((use.supply_rps for use in self.uses), default=Fraction(0))
-        return sum((use.count * use.supply_rps for use in self.uses), Fraction(0))
+        """What its instances supply together in its routing."""
+        return combine_supplies([(use.supply_rps, use.count) for use in self.uses], self.routing)
 
     @property
     def headroom_rps(self) -> Fraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -177,3 +177,20 @@ def require_name(name: str, what: str) -> str:
     if type(name) is str and name and name.isprintable():
         return name
     return checked_names([name], what)[0]
+
+
+def combine_supplies(supplies: Collection[tuple[Fraction, int]], routing: str) -> Fraction:
+    """Return what the instances of a service supply together, in items per second.
+
+    `supplies`: Each with the number of instances that supply so much alone. `routing`: Of
+    ``weighted`` routing it is the sum; of ``equal`` each instance counts as the smallest.
+
+    Examples
+    --------
+    >>> some = [(Fraction(100), 2), (Fraction(30), 1)]
+    >>> print(combine_supplies(some, "weighted"), combine_supplies(some, "equal"))
+    230 90
+    """
+    smallest = min((each for each, _ in supplies), default=Fraction(0))
+    is_equal = routing == "equal"
+    return sum((n * (smallest if is_equal else each) for each, n in supplies), Fraction(0))

@@ -66,17 +66,12 @@ def find_routes(
 
 def needs_routes(deployment: Deployment, options: ExportOptions) -> bool:
     """Whether Services are written: for a Gateway, or for a plan of equal shares."""
-    return options.gateway is not None or is_for_equal_shares(deployment)
-
-
-def is_for_equal_shares(deployment: Deployment) -> bool:
-    """Whether the plan's limits hold if each instance of a service gets an equal share."""
-    return deployment.plan is not None and deployment.plan.routing == "equal"
+    return options.gateway is not None or deployment.routing == "equal"
 
 
 def group_name(key: WorkloadKey, deployment: Deployment) -> str:
     """Return the name of the Service that has such pods, by which their label says it."""
-    group = key.service if is_for_equal_shares(deployment) else key._replace(place="").label
+    group = key.service if deployment.routing == "equal" else key._replace(place="").label
     return dns_label(f"cms-{group}")  # a Service's name begins with a letter
 
 

@@ -177,7 +177,7 @@ def _list_lowest(
     changes, ended = list_changes(actions), predecessors(actions)
     for service in services:
         lost, moment = worst_moment(ended, *changes[service])
-        yield service, transition.capacity_before(service) - lost, moment
+        yield service, transition.start.capacity(service) - lost, moment
 
 
 def lowest_capacity(transition: Transition, service: str) -> Fraction:

@@ -77,7 +77,7 @@ def capacity_curves(transition: Transition, schedule: Schedule) -> tuple[Curve, 
             changes[name][schedule.end_s[at]] += rps  # type: ignore[assignment]
     found = []
     for name, own in changes.items():
-        before = transition.capacity_before(name)
+        before = transition.start.capacity(name)
         steps = [(Fraction(0), before + own.pop(Fraction(0), 0))]
         for when in sorted(when for when, change in own.items() if change):
             steps.append((when, steps[-1][1] + own[when]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from ....solving.solution import Proof
 from ....values.numbers import Number
@@ -20,7 +21,7 @@ from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
 from .durations import Durations
 from .model import Action, Kept, Transition, What
-from .planner import Impossible, check_result, floors_of
+from .planner import Impossible, check_result, floors_of, refuse_unlike
 from .replay import count_kept, find_end
 from .waits import find_short_order
 
@@ -46,7 +47,7 @@ def exchange_and_compact(
     Transition or Impossible
         The latter if the fleet has too few empty GPUs for what it borrows.
     """
-    wanted = with_known_curves(wanted, start)
+    wanted, routings = with_known_curves(wanted, start), (start.routing, wanted.routing)
     start = recounted(start, wanted.services, wanted.rule, [kind.work for kind in wanted.counts])
     empty = {
         (card.node, card.index): card.with_instances(card.foreign)
@@ -61,7 +62,8 @@ def exchange_and_compact(
     if not (walk.exchange(sum(contents, _Content())) and walk.compact(contents)):
         return Impossible(("it borrows more GPUs than the fleet has",), Proof.NONE)
     target = placed.deployment.with_gpus(find_end(start, walk.actions))
-    floors = floors_of(start, target, floor)
+    floors, target = floors_of(start, target, floor), replace(target, plan=None)
+    refuse_unlike(start, target, floors, routings)
     found = find_short_order(
         start, walk.actions, floors, walk.most, durations or Durations(), max_parallel
     )

@@ -215,9 +215,9 @@ class Spare:
 class Transition:
     """A way from one deployment to another that keeps every floor.
 
-    `start`, `target`: On the same GPUs. `floors`: By service; a service without one has none to
-    keep. `actions`: In a sequence after each prefix of which every floor holds; they may run in
-    parallel as far as `Action.after` allows.
+    `start`, `target`: On the same GPUs, without plans, so that supplies are summed. `floors`: By
+    service; a service without one has none to keep. `actions`: In a sequence after each prefix of
+    which every floor holds; they may run in parallel as far as `Action.after` allows.
     """
 
     start: Deployment
@@ -237,11 +237,6 @@ class Transition:
         for position, at in enumerate(level):
             found[at].append(position)
         return tuple(map(tuple, found))
-
-    def capacity_before(self, service: str) -> Fraction:
-        """Return what a service has before the first action; nothing if it comes."""
-        known = any(each.name == service for each in self.start.services)
-        return self.start.capacity(service) if known else _NOTHING
 
     def __str__(self) -> str:
         moves, steps, kept = len(self.actions), len(self.steps), self.kept

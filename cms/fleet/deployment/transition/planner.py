@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import Literal
 
-from ....errors import AlgorithmError, CmsError, InvalidOption, InvalidProblem
+from ....errors import (
+    AlgorithmError,
+    CmsError,
+    InvalidOption,
+    InvalidProblem,
+    UnsupportedProblem,
+)
 from ....solving.solution import Proof
 from ....values.frozen import FrozenMap
 from ....values.numbers import Number, exact, shown
@@ -98,9 +104,10 @@ def transition(
         transition has passed `check_transition`. Its `start` has supplies counted by the target's
         rule and limits.
 
-    InvalidOption if there is no such tool, or `spare` is negative. InvalidProblem if the start or
-    the target cannot be as it is written, they are not of the same GPUs, or something that is not
-    ours would have to go or stop.
+    InvalidOption if there is no such tool, or `spare` is negative. UnsupportedProblem if a plan is
+    for equal routing, and a service with a floor has instances that supply unlike. InvalidProblem
+    if the start or the target cannot be as it is written, they are not of the same GPUs, or
+    something that is not ours would have to go or stop.
 
     Examples
     --------
@@ -253,6 +260,7 @@ def _pose(
     shares: Mapping[str, Number] | None,
 ) -> tuple[TransitionGoal, Kept] | Impossible:
     """Count supplies by the target's rule, and place what is wanted as the tool can."""
+    routings = start.routing, to.routing
     is_whole, to = tool is not PartitioningTool.NVIDIA_SMI, with_known_curves(to, start)
     if isinstance(to, Deployment):
         target = with_fixed(to, start)
@@ -275,6 +283,7 @@ def _pose(
     if is_whole:
         target = align_target(start, target, clears=not (kept.places or tool.drains_nodes))
     floors = floors_of(start, target, share, shares)
+    refuse_unlike(start, target, floors, routings)
     for name, each in floors.items():
         if each.rps and (has := target.capacity(name)) < each.rps:
             reason = f"{name} is to keep {each}, and has {shown(has)} requests/s in the end"
@@ -285,7 +294,7 @@ def _pose(
             f"the target gives less than it asks for: {fault}; expected instances that do, or a "
             "lower rate there"
         )
-    return TransitionGoal(start, target, floors, is_late, tool), kept
+    return TransitionGoal(start, replace(target, plan=None), floors, is_late, tool), kept
 
 
 def _require_possible(start: Deployment, target: Deployment) -> None:
@@ -372,6 +381,26 @@ def floors_of(
                 rps, reason = today, f"all it has today, less than {reason}"
             floors[name] = Floor(rps, reason)
     return FrozenMap(floors)
+
+
+def refuse_unlike(
+    start: Deployment, target: Deployment, floors: Mapping[str, Floor], routings: Collection[str]
+) -> None:
+    """Refuse a floor of unlike instances in equal shares: what comes can lessen what all supply.
+
+    Of like ones what they supply is their sum, whatever the shares.
+    """
+    supplies: dict[str, set[Fraction]] = {}
+    for work in (each.work for side in (start, target) for _, each in side.instances()):
+        if work is not None and floors[work.service].rps:
+            supplies.setdefault(work.service, set()).add(work.supply_rps)
+    for name, own in supplies.items() if "equal" in routings else ():
+        if len(own) > 1:
+            raise UnsupportedProblem(
+                f"instances of {name!r} supply {' and '.join(map(shown, sorted(own)))} requests/s, "
+                "before or after, and routing is equal, so that each counts as the smallest; its "
+                "floor is kept of like ones alone: expected a floor of 0, or weighted routing"
+            )
 
 
 # --- the way back ---------------------------------------------------------------------------------
