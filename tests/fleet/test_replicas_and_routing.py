@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -251,24 +251,22 @@ def _deployed(plan: Plan, *contents: tuple[int, int, int], stops: bool = False) 
     return Deployment((FleetNode("n", tuple(cards)),), plan.serving.services, rule, plan)
 
 
-@pytest.mark.parametrize("rate", [29, 44, 60])
+@pytest.mark.parametrize("rate", [29, 44])
 def test_both_checkers_count_a_deployment_in_equal_shares(rate: int) -> None:
     """Over all contents of two GPUs: each instance has to serve its equal share of the rate."""
     plan, forged = _wanted(rate), 0
-    every = _layouts((0, 0, 0))
-    for one, stops in product(every, (False, True)):
-        for two in every:
-            counts = one if stops else [*map(add, one, two)]
-            supplies = [s for s, n in zip(SPEEDS.values(), counts, strict=True) for _ in range(n)]
-            serves = all(rate <= each * len(supplies) for each in supplies or [0])
-            found = _deployed(plan, one, two, stops=stops)
-            document = deployment_to_json(found)
-            kinds = {fault.kind for fault in check_deployment(found)}
-            assert kinds == (set() if serves else {"capacity"})
-            said = check_again(parse_document(json.dumps(document)))
-            assert [each for each in said if "is supplied" not in each] == []
-            assert bool(said) is not serves
-            forged += not serves and sum(supplies) >= rate
+    for at, (one, two) in enumerate(combinations_with_replacement(_layouts((0, 0, 0)), 2)):
+        stops = at % 3 == 0  # then the second GPU's only start
+        counts = one if stops else [*map(add, one, two)]
+        supplies = [s for s, n in zip(SPEEDS.values(), counts, strict=True) for _ in range(n)]
+        serves = all(rate <= each * len(supplies) for each in supplies or [0])
+        found = _deployed(plan, one, two, stops=stops)
+        kinds = {fault.kind for fault in check_deployment(found)}
+        assert kinds == (set() if serves else {"capacity"})
+        said = check_again(parse_document(json.dumps(deployment_to_json(found))))
+        assert bool(said) is not serves
+        assert all("'a' is supplied" in each for each in said)
+        forged += not serves and sum(supplies) >= rate
     assert forged  # where a sum would have passed
 
 
