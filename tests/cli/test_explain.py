@@ -76,7 +76,7 @@ def test_plan_that_does_not_hold_is_not_believed(service: str, here: Path, cms: 
 @pytest.fixture
 def made(tmp_path: Path, cms: Cms, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A plan of two GPUs: 10 requests/s less, or 20 ms more, would save one. Nothing is slow."""
-    monkeypatch.setitem(Doing.__init__.__kwdefaults__, "first", 3600.0)
+    monkeypatch.setitem(Doing.__init__.__kwdefaults__ or {}, "first", 3600.0)
     (tmp_path / "s.csv").write_text(f"{SERVICES}chat,bert,130,100\n", "utf-8")
     (tmp_path / "p.csv").write_text(
         f"{POINTS}bert,a100-80gb,3g.40gb,1,2,60,33\nbert,a100-80gb,3g.40gb,1,8,90,120\n", "utf-8"

@@ -236,7 +236,7 @@ def _wanted(rate: int, **terms: Any) -> Plan:
 
 def _deployed(plan: Plan, *contents: tuple[int, int, int], stops: bool = False) -> Deployment:
     """A deployment that says it is of a plan, with so many 1g, 2g and 4g on each GPU."""
-    rule, cards = plan.serving.rule, []
+    rule, cards = desired_state(plan).rule, []
     for index, held in enumerate(contents):
         layout = A30.place(dict(zip(SPEEDS, held, strict=True)))
         assert layout is not None

@@ -10,8 +10,9 @@ from .checking import check_transition, lowest_capacity
 from .document import read_transition, transition_from_json, transition_to_json, write_transition
 from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
+from .floors import floors_of
 from .model import Action, Floor, Frozen, Kept, Spare, Transition, What
-from .planner import Impossible, floors_of, reversal, transition
+from .planner import Impossible, reversal, transition
 from .reorganisation import reorganise
 from .whole_gpus import PartitioningTool, saved_by_parts
 

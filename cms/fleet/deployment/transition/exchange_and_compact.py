@@ -20,8 +20,9 @@ from ..model import Deployment, FleetGpu
 from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
 from .durations import Durations
+from .floors import floors_of, refuse_unlike
 from .model import Action, Kept, Transition, What
-from .planner import Impossible, check_result, floors_of, refuse_unlike
+from .planner import Impossible, check_result
 from .replay import count_kept, find_end
 from .waits import find_short_order
 

@@ -29,10 +29,11 @@ from ...serving.plan import Plan
 from ..instance import Instance, Mode
 from ..model import Deployment
 from ..turns import Content, contents_of, takes_turns
+from .floors import floors_of
 from .goal import TransitionGoal
 from .model import Kept, Transition, most_gpus
 from .order_search import SearchOptions
-from .planner import Impossible, find_order, finish, floors_of
+from .planner import Impossible, find_order, finish
 
 _Place = tuple[str, int]
 
