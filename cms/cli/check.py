@@ -153,10 +153,12 @@ def _recheck_deployment(document: Parsed) -> Rechecked:
     faults, of = list(check_deployment(found)), ""
     if found.plan is not None:
         # which instances they are is not asked: a plan near what ran has others
+        is_said = {fault.where for fault in faults}
         for job in found.plan.serving.problem.jobs:
-            if (has := found.capacity(job.name)) < job.demand:
+            where, has = f"service {job.name}", found.capacity(job.name)
+            if has < job.demand and where not in is_said:
                 says = f"{shown(has)} requests/s", f"{shown(job.demand)}, as planned"
-                faults.append(Violation("capacity", f"service {job.name}", *says))
+                faults.append(Violation("capacity", where, *says))
         answer = solution_from_json(document.at("plan").at("solution"))
         faults += faults_of(found.plan.serving.problem, answer)
         of = f"; its plan: {verdict(found.plan.solution, 'GPU', found.plan.serving.currency)}"

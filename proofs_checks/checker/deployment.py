@@ -8,6 +8,7 @@ not asked: a plan that is near to another deployment may let older points run on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from .available import count_faults
@@ -34,24 +35,23 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
     points, faults, taken = read_points(fields["points"], services, rule, {}, set())
     cards = read_cards(fields["nodes"], read_devices(fields["devices"]), points, "")
     faults += fleet_faults(cards.values(), points, services)
-    count = sum(len(card.held) for card in cards.values())
-    words = [f"{count} instances on {len(cards)} GPUs are where they can be"]
-    is_equal = False
+    held, is_equal = [each for card in cards.values() for each in card.held], False
+    words, demands = [f"{len(held)} instances on {len(cards)} GPUs are where they can be"], {}
     if fields["plan"] is not None:
         problem, more, about = _plan(fields["plan"])
         faults += more or count_faults(fields["plan"], list(cards.values()))
         words.append(f"its plan: {about}")
-        rules = [j.row.rule for j in problem.jobs.values()] if problem.sharing is None else []
+        demands = {name: job.demand for name, job in problem.jobs.items()}
+        rules = [job.row.rule for job in problem.jobs.values() if problem.sharing is None]
         is_equal = any(rule is not None and rule.routing == "equal" for rule in rules)
-        held = (each for card in cards.values() for each in card.held)
-        given = supplies(held, points, is_equal=is_equal)
-        for name, job in problem.jobs.items():
-            if given[name] < job.demand:
-                faults.append(
-                    f"service {show(name)} is supplied {show(given[name])} requests/s of the "
-                    f"{show(job.demand)} that the plan promises"
-                )
-    faults += short(services, cards, points, is_equal=is_equal)
+    given = supplies(held, points, is_equal=is_equal)
+    faults += short(services, given)
+    faults += [
+        f"service {show(name)} is supplied {show(given[name])} requests/s of the {show(demand)} "
+        "that the plan promises"
+        for name, demand in demands.items()
+        if given[name] < demand
+    ]
     words += taken_words(taken)
     return faults, "; ".join(words)
 
@@ -81,13 +81,8 @@ def fleet_faults(
     return faults
 
 
-def short(
-    services: Mapping[str, Service], cards: Mapping[str, Card], points: Mapping[str, Point],
-    *, is_equal: bool = False,
-) -> list[str]:  # fmt: skip
+def short(services: Mapping[str, Service], given: Mapping[str, Fraction]) -> list[str]:
     """Say which services are supplied less than their rate."""
-    held = (each for card in cards.values() for each in card.held)
-    given = supplies(held, points, is_equal=is_equal)
     return [
         f"service {show(name)} is supplied {show(given[name])} of {show(service.rate)} requests/s"
         for name, service in services.items()

@@ -328,11 +328,10 @@ def supplies(
 
     In equal shares all that run for a service are as slow as the slowest of them.
     """
-    total: defaultdict[str, Fraction] = defaultdict(Fraction)
+    total, least = defaultdict[str, Fraction](Fraction), dict[str, Fraction]()
     running = [points[e.point] for e in held if e.point is not None and e.state == "running"]
-    slowest: dict[str, Fraction] = {}
+    for point in running if is_equal else ():
+        least[point.service] = min(point.supply, least.get(point.service, point.supply))
     for point in running:
-        slowest[point.service] = min(point.supply, slowest.get(point.service, point.supply))
-    for point in running:
-        total[point.service] += slowest[point.service] if is_equal else point.supply
+        total[point.service] += least.get(point.service, point.supply)
     return total

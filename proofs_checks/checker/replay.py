@@ -29,7 +29,7 @@ from fractions import Fraction
 
 from .deployment import fleet_faults, short, taken_words
 from .executions import floor_faults, layout_faults, lowest_capacities, most_in_use, removal_faults
-from .fleet import Instance
+from .fleet import Instance, supplies
 from .necessity import necessity_faults
 from .reading import ZERO, sentences, show
 from .sequence import Replay
@@ -149,9 +149,8 @@ def examine_transition(document: object) -> tuple[list[str], str]:
     for name, side in (("start", of.start), ("target", of.target)):
         own = fleet_faults(side.cards.values(), of.points, side.services)
         faults += [f"in the {name}, {why}" for why in own]
-    faults += [
-        f"in the target, {why}" for why in short(of.target.services, of.target.cards, of.points)
-    ]
+    given = supplies((e for card in of.target.cards.values() for e in card.held), of.points)
+    faults += [f"in the target, {why}" for why in short(of.target.services, given)]
     if faults:
         return faults, ""
     replay = Replay(of)

@@ -96,7 +96,7 @@ def test_deployment_is_checked_with_the_plan_in_it(here: Path, cms: Cms) -> None
     said = cms("check target.json").out
     assert said.startswith("valid: 3 GPUs on 2 nodes, 2 instances; its plan: 1 GPU, lower bound 1")
     tampered("target.json", lambda it: it["nodes"][0]["gpus"][0]["instances"].pop(0))
-    assert kinds(cms, "target.json") == ["capacity", "count"]
+    assert kinds(cms, "target.json") == ["capacity"]
     written(fleet([[Instance("3g.40gb", 0), Instance("4g.40gb", 0)]]), here / "bad.json")
     assert "3g.40gb@0 and 4g.40gb@0 on memory slice 0" in cms("check bad.json", code=1).out
 

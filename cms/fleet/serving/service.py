@@ -180,17 +180,11 @@ def require_name(name: str, what: str) -> str:
 
 
 def combine_supplies(supplies: Collection[tuple[Fraction, int]], routing: str) -> Fraction:
-    """Return what the instances of a service supply together, in items per second.
+    """Return what instances supply together; of ``equal`` routing each counts as the smallest.
 
-    `supplies`: Each with the number of instances that supply so much alone. `routing`: Of
-    ``weighted`` routing it is the sum; of ``equal`` each instance counts as the smallest.
-
-    Examples
-    --------
-    >>> some = [(Fraction(100), 2), (Fraction(30), 1)]
-    >>> print(combine_supplies(some, "weighted"), combine_supplies(some, "equal"))
-    230 90
+    `supplies`: Each with how many instances supply so much alone.
     """
-    smallest = min((each for each, _ in supplies), default=Fraction(0))
-    is_equal = routing == "equal"
-    return sum((n * (smallest if is_equal else each) for each, n in supplies), Fraction(0))
+    if routing == "equal":
+        smallest = min((each for each, _ in supplies), default=Fraction(0))
+        supplies = [(smallest, n) for _, n in supplies]
+    return sum((n * each for each, n in supplies), Fraction(0))
