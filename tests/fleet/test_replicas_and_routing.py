@@ -37,7 +37,7 @@ from cms.fleet.deployment import (
     deployment_to_json,
     desired_state,
 )
-from cms.fleet.deployment.transition import Transition, transition
+from cms.fleet.deployment.transition import Transition, exchange_and_compact, transition
 from cms.fleet.placement import (
     PlacementConstraints,
     PlacementInfeasible,
@@ -297,6 +297,10 @@ def test_transition_in_equal_shares_keeps_floors_of_like_instances_alone() -> No
     unlike = _deployed(plan, (0, 2, 0), (2, 1, 0))  # 50 in equal shares, but 20 as one 1g has come
     with pytest.raises(UnsupportedProblem, match="supply 10 and 22 requests/s, before or after"):
         transition(now, unlike)
+    mixed = _deployed(plan, (1, 1, 0), (0, 0, 0), (0, 0, 0))
+    for plans in (transition, exchange_and_compact):
+        with pytest.raises(UnsupportedProblem, match="expected a floor of 0, or weighted routing"):
+            plans(mixed, desired_state(plan))
     assert isinstance(transition(now, unlike, floors={"a": 0}), Transition)
     assert isinstance(transition(replace(now, plan=None), replace(unlike, plan=None)), Transition)
 
