@@ -143,7 +143,7 @@ BUDGETS = {
     "algorithms.muxflow": 542,
     "algorithms.ptas": 505,
     "instances": 2_169,
-    "cms.cli": 5_198,
+    "cms.cli": 5_192,
     "cms.fleet": 39_249,
     "proofs_checks": 15_485,
     "bench": 12_102,
