@@ -18,12 +18,12 @@ POINT_LABEL = "cms.point"
 _MOST = 63
 
 
-def _shorten(text: str, plain: str, letters: str, inside: str) -> str:
-    """Return a text, or a plainer one with a hash, of letters and what may stand inside."""
+def _shorten(text: str, plain: str, letters: str, inside: str, kept: str) -> str:
+    """Return a text, or a plainer one of letters and what is kept of it, with a hash."""
     if len(text) <= _MOST and re.fullmatch(rf"[{letters}]([{letters}{inside}]*[{letters}])?", text):
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:6]
-    plain = re.sub(rf"[^{letters}{inside}]+", "-", plain)[: _MOST - 7].strip(inside)
+    plain = re.sub(rf"[^{letters}{kept}]+", "-", plain)[: _MOST - 7].strip(inside)
     return f"{plain or 'x'}-{digest}"
 
 
@@ -35,7 +35,7 @@ def label_value(text: str) -> str:
     >>> label_value("resnet50"), label_value("Übersetzer 2")
     ('resnet50', 'bersetzer-2-38496e')
     """
-    return _shorten(text, text, "A-Za-z0-9", "._-")
+    return _shorten(text, text, "A-Za-z0-9", "._-", "._-")
 
 
 def dns_label(text: str) -> str:
@@ -43,10 +43,10 @@ def dns_label(text: str) -> str:
 
     Examples
     --------
-    >>> dns_label("chat-1g10gb-1x4"), dns_label("Übersetzer 2")
-    ('chat-1g10gb-1x4', 'bersetzer-2-38496e')
+    >>> dns_label("chat-1g10gb-1x4"), dns_label("Chat (EU)-2")
+    ('chat-1g10gb-1x4', 'chat-eu-2-74e483')
     """
-    return _shorten(text, text.lower(), "a-z0-9", "-")
+    return _shorten(text, text.lower(), "a-z0-9", "-", "")
 
 
 def point_label(work: Work) -> str:

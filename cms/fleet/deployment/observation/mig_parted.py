@@ -31,7 +31,7 @@ Cut: TypeAlias = FrozenMap[str, int] | None
 
 #: The configuration that every file has here, and what mig-parted calls the one that it exports.
 ALL_DISABLED, _CURRENT = "all-disabled", "current"
-_FILE = re.compile(r"^\s*[\"']?mig-configs[\"']?\s*:", re.M)
+_FILE = re.compile(r"^[ \t]*[\"']?mig-configs[\"']?\s*:", re.M)
 
 
 @dataclass(frozen=True, slots=True)
