@@ -270,10 +270,19 @@ def test_constraints_of_a_dropped_service_are_left_out_and_said(here: Path, cms:
     cms("plan --compact --current c.json -q")
 
 
-def test_json_names_a_cap_as_the_option_does(six: Path, cms: Cms) -> None:
+def test_cap_is_told_by_its_gpus_wherever_it_comes_from(six: Path, cms: Cms) -> None:
     capped = "plan --published S2 --current today.json --max-gpus A100-SXM4-80GB=4 --json"
     (limit,) = cms(capped).json["plan"]["problem"]["group_limits"]
-    assert (limit["name"], limit["at_most"]) == ("--max-gpus a100-80gb", 4)
+    assert (limit["name"], limit["at_most"]) == ("all a100-80gb GPUs", 4)
+    cap = "[gpus.a100-80gb]\nmax = 1\n"
+    (six / "fleet.toml").write_text(cap, "utf-8")
+    said = cms(PLAN, "--nodes nodes.csv --scale chat=2", code=3)
+    assert "at most 1 x a100-80gb may be used; allow more" in said.flat
+    assert "all a100-80gb GPUs: 2 instead of 1 would do" in said.err
+    (six / "fleet.toml").write_text(f"{cap}[placement]\nmax_per_gpu = {{ see = 1 }}\n"
+                                    "anti_affinity = [['chat', 'see']]\n", "utf-8")  # fmt: skip
+    said = cms(PLAN, "--nodes nodes.csv", code=3)
+    assert "at most 1 x a100-80gb may be used, and with more there is a placement" in said.flat
 
 
 def test_no_place_exits_with_3_the_proof_and_what_would_do(here: Path, cms: Cms) -> None:

@@ -55,7 +55,7 @@ def test_too_few_nodes_are_to_be_listed_and_caps_to_be_raised(
     assert "alone" not in cms(dear, "--current none.json", code=3).flat
     said = cms(dear, "--nodes five.csv --max-gpus a30-24gb=1 --scale 2", code=3)
     assert "at most 1 x a30-24gb may be used; allow more (--max-gpus), lower" in said.flat
-    assert "--max-gpus a30-24gb: 2 instead of 1 would do" in said.err
+    assert "all a30-24gb GPUs: 2 instead of 1 would do" in said.err
 
 
 def test_services_that_are_left_out_are_in_no_constraint(dear: str, here: Path, cms: Cms) -> None:
