@@ -202,17 +202,19 @@ class Placer:
         return self.session.code()
 
     def _tell_change(self, after: cms.fleet.Deployment) -> str:
-        """Say how many instances are kept, created, moved and deleted, and which are too few."""
+        """Say how many instances are kept, created and so on, and which are too few."""
         from cms.fleet.deployment.verifying import settle_guesses
 
         before = settle_guesses(self.there, after)
-        (placed, runs), (places, wanted) = _count_instances(before), _count_instances(after)
-        kept, alike = (placed & places).total(), (runs & wanted).total()
+        (running, placed, runs), (_, places, wanted) = map(_count_instances, (before, after))
+        kept, stay = (running & places).total(), (placed & places).total()
+        alike = (runs & wanted).total()
         created, deleted = wanted.total() - alike, runs.total() - alike
         if not runs:
             return f"{count(created, 'instance')} created"
         parts = [f"{count(kept, 'instance')} kept"]
-        rest = (created, "created"), (alike - kept, "moved"), (deleted, "deleted")
+        again = (stay - kept, "restarted"), (alike - stay, "moved")
+        rest = (created, "created"), *again, (deleted, "deleted")
         parts += [f"{n} {what}" for n, what in rest if n]
         if after.plan is None or after.plan.routing == "weighted":
             floors = self.session.fleet.transition
@@ -225,31 +227,34 @@ class Placer:
                 share = options.share(floors.floors.get(each.name, floors.floor), "floor")
                 least = min(each.rate_rps, rates.get(each.name, Fraction(0)))
                 below += supply[each.name] < share * least
-            parts.append(f"{count(below, 'service')} below their floor")
+            whose = "its" if below == 1 else "their"
+            parts.append(f"{count(below, 'service')} below {whose} floor")
         return ", ".join(parts)
 
     def _tell_cost(self, result: PlacementResult, plan: cms.fleet.Plan) -> str:
         """Say what GPUs cost, by how much that is less than now, and what is proved of it."""
         from cms.fleet.deployment.checking import has_our_work
 
-        known = self._of_plan(self.costs, plan.serving.gpus)
+        known = result.wanted.prices
 
-        def price(fleet: cms.fleet.Deployment) -> Fraction | None:
-            prices = [
-                known.get(card.gpu.key) if node.price is None else node.price
+        def prices(fleet: cms.fleet.Deployment) -> list[Fraction | None]:
+            return [
+                Fraction(0)
+                if card.foreign
+                else (known.get(card.gpu.key) if node.price is None else node.price)
                 for node in fleet.nodes
                 for card in node.gpus
-                if has_our_work(card) and not card.foreign
+                if has_our_work(card)
             ]
-            return None if None in prices else sum(filter(None, prices), Fraction(0))
 
         cost, currency = result.cost, plan.serving.currency
+        before, after = prices(self.there), prices(result.deployment)
         said = money(cost, currency) if currency else f"cost {shown(cost)}"
-        if not currency and cost == result.spent.gpus:
-            said = count(result.spent.gpus, "GPU")
-        before = price(self.there)
-        if before and price(result.deployment) == cost:
-            change = round(100 * (cost - before) / before)
+        if not currency and {*after} <= {1} and cost == len(after):
+            said = count(len(after), "GPU")
+        elif None not in before and any(before) and sum(filter(None, after)) == cost:
+            now = sum(filter(None, before), Fraction(0))
+            change = round(100 * (cost - now) / now)
             said += f" ({'+' if change > 0 else '−' * (change < 0)}{abs(change)} %)"
         proof = "checked" if cost == result.least_cost else result.cost_proof.value
         scope = "" if result.is_of_all_plans else " for the plan's instances"
@@ -266,16 +271,19 @@ class Placer:
                 given.min_replicas, given.spread, given.anti_affinity, given.max_per_gpu,
                 given.survive,
             )  # fmt: skip
-            columns, there = placement_constraints(services), [each.name for each in services]
+            columns, there = placement_constraints(services), {each.name for each in services}
             gone = [name for name in (columns | own).services if name not in there]
-            table = self.session.beside(self.session.fleet.tables.services)
-            left = set(gone if self.drop is None else self.drop)
-            if self.drop is None and table is not None:
-                left &= {one.name for one in cms.fleet.read_services(table, self.session.columns)}
+            left, fix = set(gone if self.drop is None else self.drop), ""
+            if gone and self.drop is None:  # only the table tells left out services from misspelt
+                table = self.session.beside(self.session.fleet.tables.services)
+                rows = () if table is None else cms.fleet.read_services(table, self.session.columns)
+                left &= {one.name for one in rows}
+                fix = "; leave it out of [placement]"
+                fix += ", or give the services' table in [tables]" * (table is None)
             own = own.without_services(left)
             own.require(services)
         except InvalidOption as fault:
-            raise options.usage_error(str(fault), "[placement]") from None
+            raise options.usage_error(f"{fault}{fix}", "[placement]") from None
         if gone := [repr(name) for name in gone if name in left]:
             self.session.note(f"left out, with the constraints that name it: {', '.join(gone)}")
         return columns.without_services(left) | own
@@ -322,15 +330,18 @@ class Placer:
         return Exit.INFEASIBLE
 
 
-def _count_instances(fleet: cms.fleet.Deployment) -> tuple[Counter[Hashable], Counter[Hashable]]:
-    """Count managed instances that work, by their places and by what they are."""
-    placed, alike = Counter[Hashable](), Counter[Hashable]()
+def _count_instances(fleet: cms.fleet.Deployment) -> list[Counter[Hashable]]:
+    """Count managed work: by place what can go on, by place all, and by what it is."""
+    from cms.fleet.placement.gpu_group import kind_of
+
+    running, placed, alike = (Counter[Hashable]() for _ in range(3))
     for card, each in fleet.instances():
         if each.is_managed and each.work is not None:
             does = each.profile, each.work.service, each.work.point
+            running[card.name, each.place, does] += kind_of(card, each) is not None
             placed[card.name, each.place, does] += 1
             alike[card.gpu.key, does] += 1
-    return placed, alike
+    return [running, placed, alike]
 
 
 def _numbers(text: str | None) -> list[int | None]:

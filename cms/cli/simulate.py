@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import cms.fleet
 from cms.errors import CmsError, FileError
 from cms.files.source import write_bytes
 from cms.values.names import nearest
+from cms.values.numbers import shown
 from cms.values.words import count
 
 from . import options
@@ -146,29 +149,40 @@ def simulate(
 def _realised(document: Parsed) -> cms.fleet.Plan:
     """Return the plan of a deployment, with the instances that the deployment has."""
     from cms.fleet.deployment import desired_state
+    from cms.fleet.placement.gpu_group import kind_of
 
     found, path = deployment_of(document), document.source.name
     plan = found.plan
     if plan is None:
         raise FileError(path, "this deployment says nothing of rates", expected="a placed plan")
-    if found.kinds() == desired_state(plan).counts:
+    wanted = desired_state(plan)
+    planned = {each.name: each for each in wanted.services}
+    for one in found.services:
+        for what in ("rate_rps", "latency_limit_ms", "late_share", "queue"):
+            given = [getattr(each, what) for each in (one, planned.get(one.name, one))]
+            if given[0] != given[1]:
+                here, there = (shown(v) if isinstance(v, Fraction) else v or "none" for v in given)
+                said = f"service {one.name!r} has {what} {here} here and {there} in its plan"
+                raise FileError(path, said, expected="the same", fix="plan anew")
+    runs = [(card, each, kind_of(card, each)) for card, each in found.instances()]
+    if Counter(kind for *_, kind in runs if kind is not None) == wanted.counts:
         return plan
     serving, groups = plan.unshared("the simulator of queues"), []
     blocks = {serving.instance_of(block): block for block in serving.problem.block_index}
-    for card in found.gpus():
-        given: Counter[tuple[str, Content]] = Counter()
+    for card, own in groupby(runs, key=lambda each: each[0]):
+        contents: Counter[tuple[str, Content]] = Counter()
         held: Counter[str] = Counter()
-        for each in card.instances:
-            if (work := each.work) is None or not each.is_managed:
+        for _, each, kind in own:
+            if kind is None:  # foreign, idle, or broken, so that it cannot serve
                 continue
-            block = blocks.get((card.gpu.key, each.profile), "")
+            work, block = kind.work, blocks.get((card.gpu.key, each.profile), "")
             if work.point not in serving.points.get((work.service, block), ()):
-                what = f"{work.service} runs {work.point} on {card.name}, which its plan has not"
+                what = f"{work.service} runs {work.point} on {card.name}, and its plan does not"
                 raise FileError(path, what, expected="points of its plan", fix="plan anew")
-            given[block, work.service] += 1
+            contents[block, work.service] += 1
             held[block] += 1
-        if given:
-            groups.append(cms.MachineGroup(cms.Configuration(held, card.gpu.key), given, 1))
+        if contents:
+            groups.append(cms.MachineGroup(cms.Configuration(held, card.gpu.key), contents, 1))
     schedule = cms.Schedule(groups)
     return replace(plan, solution=replace(plan.solution, schedule=schedule))
 

@@ -1,4 +1,4 @@
-"""``cms plan``: budgets, nodes and caps that are short, services left out, and money."""
+"""``cms plan``: budgets, nodes and caps that are short, left out services, the last line, money."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from cms.fleet import get_gpu
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
-from tests.cli.shared import SERVICES, Cms, written
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, State, read_deployment
+from tests.cli.shared import SERVICES, TABLES, Cms, fleet, written
 
+PLAN = f"plan {TABLES}"
 A30 = get_gpu("a30-24gb")
 
 
@@ -55,7 +56,7 @@ def test_too_few_nodes_are_to_be_listed_and_caps_to_be_raised(
     assert "alone" not in cms(dear, "--current none.json", code=3).flat
     said = cms(dear, "--nodes five.csv --max-gpus a30-24gb=1 --scale 2", code=3)
     assert "at most 1 x a30-24gb may be used; allow more (--max-gpus), lower" in said.flat
-    assert "--max-gpus a30-24gb: 2 instead of 1 would do" in said.err
+    assert "all a30-24gb GPUs: 2 instead of 1 would do" in said.err
 
 
 def test_services_that_are_left_out_are_in_no_constraint(dear: str, here: Path, cms: Cms) -> None:
@@ -77,3 +78,44 @@ def test_costs_are_told_in_their_currency_wherever_they_stand(dear: str, cms: Cm
     assert verdict in cms("show money.json").out
     assert verdict in cms("check money.json").out
     assert verdict in cms(dear, "--nodes five.csv").out
+
+
+def test_cap_is_told_by_its_gpus_wherever_it_comes_from(here: Path, cms: Cms) -> None:
+    cap = "[gpus.a100-80gb]\nmax = 1\n"
+    (here / "fleet.toml").write_text(cap, "utf-8")
+    said = cms(PLAN, "--nodes nodes.csv --scale chat=2", code=3)
+    assert "at most 1 x a100-80gb may be used; allow more" in said.flat
+    assert "all a100-80gb GPUs: 2 instead of 1 would do" in said.err
+    (here / "fleet.toml").write_text(f"{cap}[placement]\nmax_per_gpu = {{ see = 1 }}\n"
+                                    "anti_affinity = [['chat', 'see']]\n", "utf-8")  # fmt: skip
+    said = cms(PLAN, "--nodes nodes.csv", code=3)
+    assert "at most 1 x a100-80gb may be used, and with more there is a placement" in said.flat
+
+
+def test_last_line_counts_restarts_and_gpus_as_the_result_does(here: Path, cms: Cms) -> None:
+    """What is broken goes on nowhere; a GPU beside a foreign instance is paid already."""
+    cms(PLAN, "--nodes nodes.csv -q -o now.json")
+    now = read_deployment("now.json")
+    for state in (State.NO_COMPUTE_INSTANCE, State.SPLIT):
+        cards = {
+            (card.node, card.index): replace(card, instances=tuple(
+                replace(each, state=state) if each.work and each.work.service == "chat" else each
+                for each in card.instances
+            ))
+            for card in now.gpus()
+        }  # fmt: skip
+        written(now.with_gpus(cards), here / "broken.json")
+        for command in (PLAN, "plan plan.json", "plan --compact"):
+            said = cms(command, "--current broken.json").flat
+            assert "plan: 1 instance kept, 1 restarted, 0 services below their floor" in said
+            assert "1 of 2 running" in said or "after 1 restart;" in said
+    foreign = Instance("1g.10gb", 6, owner="pod x/a")
+    written(fleet([[foreign], [foreign]]), here / "held.json")
+    (here / "s.csv").write_text(f"{SERVICES}chat,bert,100,100\n", "utf-8")
+    said = cms(PLAN, "--current held.json").flat
+    assert said.endswith("plan: 1 instance created; cost 0, proved least")
+    (here / "dear.csv").write_text(
+        "node,gpu,count,price_per_hour\na,a100-80gb,1,0.5\nb,a100-80gb,1,1.5\n", "utf-8"
+    )
+    (here / "s.csv").write_text(f"{SERVICES}chat,bert,300,100\n", "utf-8")
+    assert cms(PLAN, "--nodes dear.csv").flat.endswith("created; cost 2, proved least")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from cms.cli.app import run
 from cms.fleet import read_load_curves, read_operating_points, read_plan
-from cms.fleet.deployment import read_deployment
+from cms.fleet.deployment import State, read_deployment
 from cms.fleet.serving import write_plan
 from cms.fleet.serving.document_parts import curves_to_json
 from cms.fleet.simulation import read_simulation
@@ -87,6 +88,22 @@ def test_deployment_is_replayed_with_the_instances_that_it_has(
     assert {each.name: each.instances for each in near.services} == own
     written(replace(runs, plan=None), tmp_path / "bare.json")
     assert "this deployment says nothing of rates" in cms("simulate bare.json", code=1).error
+    gone = "chat"  # none of its instances can serve
+    for state in (State.NO_COMPUTE_INSTANCE, State.SPLIT, State.DRAINING):
+        cards = {
+            (card.node, card.index): replace(card, instances=tuple(
+                replace(each, state=state) if each.work and each.work.service == gone else each
+                for each in card.instances
+            ))
+            for card in runs.gpus()
+        }  # fmt: skip
+        written(runs.with_gpus(cards), tmp_path / "broken.json")
+        assert f"{gone}: no instance serves it" in cms("simulate broken.json", QUICK, code=1).out
+    for what, value in (("rate_rps", 1), ("latency_limit_ms", 9999)):
+        own = tuple(replace(one, **{what: Fraction(value)}) for one in runs.services)
+        written(replace(runs, services=own), tmp_path / "other.json")
+        error = cms("simulate other.json", code=1).error
+        assert f"other.json: service '{gone}' has {what} {value} here and " in error
 
 
 def test_plan_without_a_schedule_is_exit_code_3(plan: Path, cms: Cms) -> None:

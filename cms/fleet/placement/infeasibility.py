@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ...solving.solution import Proof
-from ...values.numbers import shown
 from ..deployment.guesses import doubtful, in_doubt
 from ..deployment.instance import WHOLE, Mode
 from ..deployment.model import Deployment, FleetGpu
 from ..deployment.wanted import DesiredState
+from ..serving.gpus_used import tell_limit
 from ..serving.operating_point import mps_share
 from .constraint_rows import build_demand, build_model
 from .constraints import PlacementConstraints
@@ -84,8 +84,8 @@ def explain_infeasibility(
     for limit in wanted.group_limits:
         rest = tuple(each for each in wanted.group_limits if each is not limit)
         if is_possible(replace(wanted, group_limits=rest), constraints):
-            most = f"at most {shown(limit.at_most)} of group {limit.name}"
-            reasons.append(f"{most} may be used, and with more there is a placement")
+            most = tell_limit(limit)
+            reasons.append(f"at most {most} may be used, and with more there is a placement")
     reasons += [
         f"{name} is asked for, and without it there is a placement"
         for name in constraints.split()

@@ -12,12 +12,12 @@ from math import inf
 from ...errors import CmsError, InvalidProblem
 from ...problem.parts import GroupLimit
 from ...solving.solution import Proof
-from ...values.numbers import shown
 from ..deployment.checking import has_our_work, require_possible
 from ..deployment.instance import Kind, Mode, StartSource, Work
 from ..deployment.model import Deployment, FleetGpu
 from ..deployment.wanted import DesiredState, desired_state
 from ..hardware import Gpu
+from ..serving.gpus_used import tell_limit
 from ..serving.plan import Plan
 from .constraint_rows import (
     build_demand,
@@ -255,7 +255,7 @@ def _list_beyond(wanted: DesiredState, plan: Plan) -> list[str]:
         if wanted.gpus.get(key, 0) > cap
     ]
     return beyond + [
-        f"the plan uses more than {shown(limit.at_most)} of group {limit.name}"
+        f"the plan uses more than {tell_limit(limit)}"
         for limit in wanted.group_limits
         if sum(n * used[name] for name, n in limit.weights.items()) > limit.at_most
     ]

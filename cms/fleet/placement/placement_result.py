@@ -143,9 +143,7 @@ class PlacementResult:
         kept = [self.kept_line] if self.running else []
         if self.running and self.is_of_all_plans:
             blind = "has no place" if self.blind_kept is None else f"keeps {self.blind_kept}"
-            start = f"{self.starts} instance{'s' * (self.starts != 1)} to start"
             kept = [f"{self.kept_line} of all plans; the plan as it was made {blind}"]
-            kept.append(f"{start}, {self.stops} to stop")
         return "\n".join([self.summary, *kept, *self.prices])
 
 

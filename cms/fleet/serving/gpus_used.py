@@ -203,7 +203,14 @@ def build_machine_types(
 
 def name_caps(available: Iterable[AvailableGpus]) -> dict[str, str]:
     """Return the names of limits on all GPUs of a type, whatever is on them, and their keys."""
-    return {f"--max-gpus {each.gpu}": each.gpu for each in available}
+    return {f"all {each.gpu} GPUs": each.gpu for each in available}
+
+
+def tell_limit(limit: GroupLimit) -> str:
+    """Say how much a limit allows: ``1 x a30-24gb`` of a type, else ``2 of group b``."""
+    caps = name_caps(map(AvailableGpus, limit.weights))
+    of = f"x {caps[limit.name]}" if limit.name in caps else f"of group {limit.name}"
+    return f"{shown(limit.at_most)} {of}"
 
 
 def key_by_gpu(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -> dict[str, T]:
