@@ -150,7 +150,8 @@ def _wanted_now(now: Deployment) -> DesiredState:
     there = Counter(card.gpu.key for card in now.gpus())
     # supplies are counted already: whatever the rule, it is not asked again
     rule = now.rule or queueing_rule(DEFAULT_RULE)
-    return DesiredState(counts, dict(sorted(there.items())), now.devices, now.services, rule)
+    gpus = dict(sorted(there.items()))
+    return DesiredState(counts, gpus, now.devices, now.services, rule, routing=now.routing)
 
 
 def _list_gpus(model: PlacementModel) -> dict[int, int]:

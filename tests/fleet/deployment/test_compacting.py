@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
+from math import inf
 
 import pytest
 
+from cms import solve
 from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet import Service, get_gpu
+from cms.fleet import Plan, Service, build_problem, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
 from cms.fleet.deployment.transition import check_transition
-from cms.fleet.placement import Compacted, compact
+from cms.fleet.placement import Compacted, PlacementConstraints, compact
 from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from tests.fleet.transition.cases import reached
@@ -24,6 +26,9 @@ from ..deployments import point
 
 A30 = get_gpu("a30-24gb")
 SERVICES = ("chat", "code")
+
+#: Whether a fleet will do, by the profiles on each of its GPUs.
+Test = Callable[[list[list[str]]], bool]
 
 
 def fleet(rng: random.Random, nodes: Sequence[int] = (3,), foreign: float = 0.0) -> Deployment:
@@ -50,11 +55,11 @@ def deployment(*nodes: FleetNode) -> Deployment:
     return Deployment(nodes, services, RULES["half"])
 
 
-def fewest(now: Deployment, most: int) -> tuple[int, int]:
+def fewest(now: Deployment, most: int, will_do: Test = lambda _: True) -> tuple[float, float]:
     """GPUs, and nodes, that are needed if at most so many move, by trying everything."""
     cards = list(now.gpus())
     ours = [(c, e) for c, card in enumerate(cards) for e in card.instances if e.is_managed]
-    best = [len(cards), len(now.nodes)]
+    best = [inf, inf]
     for moved in (m for n in range(most + 1) for m in combinations(range(len(ours)), n)):
         kept: list[list[tuple[str, int]]] = [
             [(e.profile, e.start or 0) for e in card.foreign] for card in cards
@@ -63,13 +68,13 @@ def fewest(now: Deployment, most: int) -> tuple[int, int]:
             if number not in moved:
                 kept[c].append((each.profile, each.start or 0))
         away = Counter(ours[number][1].profile for number in moved)
-        for used in _ways(cards, kept, away):
+        for used in _ways(cards, kept, away, will_do):
             best = [*map(min, best, used)]
     return best[0], best[1]
 
 
 def _ways(
-    cards: list[FleetGpu], kept: list[list[tuple[str, int]]], away: Counter[str]
+    cards: list[FleetGpu], kept: list[list[tuple[str, int]]], away: Counter[str], will_do: Test
 ) -> Iterator[tuple[int, int]]:
     """How many GPUs and nodes have our work, for each way to put what moves somewhere."""
     held = {card.node for card in cards if card.foreign}
@@ -78,7 +83,9 @@ def _ways(
         new = [Counter(p for p, at in zip(items, where, strict=True) if at == c)
                for c in range(len(cards))]  # fmt: skip
         if all(card.gpu.place(n, around=k) is not None
-               for card, n, k in zip(cards, new, kept, strict=True)):  # fmt: skip
+               for card, n, k in zip(cards, new, kept, strict=True)) and will_do(
+            [[*n.elements(), *(p for p, _ in k)] for n, k in zip(new, kept, strict=True)]
+        ):  # fmt: skip
             used = [card for card, n, k in zip(cards, new, kept, strict=True) if n or k]
             nodes = {card.node for card in used} - held
             yield sum(not card.foreign for card in used), len(nodes)
@@ -103,6 +110,52 @@ def test_no_fewer_gpus_and_no_fewer_nodes_do(seed: int) -> None:
         assert found.restarts <= most
         assert found.nodes == fewest(other, most)[1]
         assert found.proof in (Proof.CHECKED, Proof.SOLVER)
+
+
+@pytest.mark.parametrize("seed", few(6, range(60)))
+def test_what_a_lost_node_leaves_counts_in_equal_shares_where_the_plan_says_so(seed: int) -> None:
+    rng = random.Random(seed)
+    now = fleet(rng, rng.choice([(2, 2), (1, 2, 1), (1, 1, 1)]))
+    works = {p.name: point("chat", A30.key, p.name) for p in A30.profiles}
+    cards = {
+        (card.node, card.index): card.with_instances(
+            replace(each, work=works[each.profile]) for each in card.instances
+        )
+        for card in now.gpus()
+    }
+    names = [card.node for card in now.gpus()]
+    whole = sum(
+        works[each.profile].supply_rps for card in cards.values() for each in card.instances
+    )
+    rate = max(1, whole * rng.randint(4, 7) // 12)
+    chat = Service("chat", "chat", rate, 1000)
+    points = [work.point for work in works.values()]
+    for routing in ("equal", "weighted"):
+        posed = build_problem([chat], points, [A30], rule="half", routing=routing)
+        plan = Plan(posed, solve(posed.problem))
+        fleet_of_plan = replace(now.with_gpus(cards), services=(chat,), plan=plan)
+
+        def survives(held: list[list[str]], routing: str = routing) -> bool:
+            for lost in set(names):
+                left = [
+                    works[p].supply_rps
+                    for at, own in zip(names, held, strict=True)
+                    for p in own
+                    if at != lost
+                ]
+                if (len(left) * min(left, default=0) if routing == "equal" else sum(left)) < rate:
+                    return False
+            return True
+
+        for most in range(3):
+            try:
+                found = compact(
+                    fleet_of_plan, max_restarts=most, constraints=PlacementConstraints(survive="1")
+                )
+                gpus: float = found.gpus
+            except InvalidProblem:
+                gpus = inf
+            assert gpus == fewest(fleet_of_plan, most, survives)[0]
 
 
 def test_most_fewest_nodes_are_proved_by_prices() -> None:
