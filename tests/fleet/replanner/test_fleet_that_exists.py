@@ -11,7 +11,18 @@ from cms import GroupLimit
 from cms.errors import InvalidOption
 from cms.fleet import OperatingPoint, Service, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
-from cms.fleet.replanner import Latest, NoPath, Planner, Rates, ReplanDecision, Terms, replan
+from cms.fleet.replanner import (
+    Latest,
+    NoPath,
+    Planner,
+    Rates,
+    ReplanDecision,
+    Terms,
+    empty_fleet,
+    reasons,
+    replan,
+    replan_decision_to_json,
+)
 from cms.values.frozen import FrozenMap
 from tests.fleet.test_one_plan import PROFILES, RULE, drawn_case, point, running
 from tests.references.fleet_plans import is_served, least_cost
@@ -77,6 +88,17 @@ def test_replan_plans_beside_foreign_instances_and_by_the_prices_of_nodes() -> N
         decided(65, fleet)
     more = replace(fleet, nodes=(*fleet.nodes, FleetNode("m", (FleetGpu("m", 0, a30),))))
     assert decided(65, more).windows.ask(0, 1).solution.cost == 1
+    half = Deployment((FleetNode("n", (cards[0], FleetGpu("n", 1, a30))),))
+    for answer, gpus, beside, which in (
+        (found, 2, 2, "2 GPUs (2 beside foreign instances, which cost nothing more) until 7200 s"),
+        (decided(65, half), 2, 1, "2 GPUs (1 beside foreign instances, which costs nothing more) "),
+        (decided(45, empty_fleet({a30.key: 1}, {a30.key: a30})), 1, 0, ": 1 GPU until 7200 s"),
+    ):
+        assert which in " ".join(reasons(answer))
+        told = replan_decision_to_json(answer)["change"]
+        (window,) = told["windows"]
+        assert (window["gpus"], window["gpus_beside_foreign"]) == (gpus, beside)
+        assert told["gpu_hours"] == gpus - beside + TERMS.replan_cost
 
 
 def test_group_limits_count_the_planners_gpus_and_refuse_others() -> None:
