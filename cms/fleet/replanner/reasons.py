@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ...files.documents import number_to_json
 from ...values.numbers import shown
+from ...values.words import count
 from ..deployment.observation.age import format_time
 from ..deployment.transition import transition_to_json
 from ..serving.plan import Plan
@@ -33,11 +34,11 @@ def services_of(answer: ReplanDecision) -> tuple[Supplied, ...]:
 
 def headline(answer: ReplanDecision) -> str:
     """Say what is done now in a line."""
-    gpus = _gpus(count_gpus(answer.now))
+    gpus = count(count_gpus(answer.now), "GPU")
     if answer.keeps:
         return f"keep: what runs on {gpus} goes on"
     target = answer.way.transition.target
-    return f"change: {gpus} -> {_gpus(count_gpus(target))}"
+    return f"change: {gpus} -> {count(count_gpus(target), 'GPU')}"
 
 
 def reasons(answer: ReplanDecision) -> Iterator[str]:
@@ -92,8 +93,8 @@ def _ways(answer: ReplanDecision, path: Path) -> str:
     for a, b in path.windows:
         plan = answer.windows.ask(a, b)
         proof = "" if plan.solution.status == "optimal" else " (not proved least)"
-        beside, gpus = _count_beside(plan), _gpus(plan.solution.machine_count or 0)
-        if beside:
+        gpus = count(plan.solution.machine_count or 0, "GPU")
+        if beside := _count_beside(plan):
             costs = f"cost{'s' * (beside == 1)} nothing more"
             gpus += f" ({beside} beside foreign instances, which {costs})"
         parts.append(f"{gpus} until {answer.said(b)}{proof}")
@@ -104,10 +105,6 @@ def _count_beside(plan: Plan) -> int:
     """Count the GPUs of a plan on which something foreign stays: they cost nothing."""
     there = ((group.available, group.count) for group in plan.groups)
     return sum(n for available, n in there if available is not None and available.held)
-
-
-def _gpus(number: int) -> str:
-    return f"{number} GPU{'s' * (number != 1)}"
 
 
 def _number(value: Fraction) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, product
 from math import inf
@@ -82,10 +83,11 @@ def _ways(
     for where in product(range(len(cards)), repeat=len(items)):
         new = [Counter(p for p, at in zip(items, where, strict=True) if at == c)
                for c in range(len(cards))]  # fmt: skip
-        if all(card.gpu.place(n, around=k) is not None
-               for card, n, k in zip(cards, new, kept, strict=True)) and will_do(
-            [[*n.elements(), *(p for p, _ in k)] for n, k in zip(new, kept, strict=True)]
-        ):  # fmt: skip
+        held_by = [[*n.elements(), *(p for p, _ in k)] for n, k in zip(new, kept, strict=True)]
+        if will_do(held_by) and all(
+            card.gpu.place(n, around=k) is not None
+            for card, n, k in zip(cards, new, kept, strict=True)
+        ):
             used = [card for card, n, k in zip(cards, new, kept, strict=True) if n or k]
             nodes = {card.node for card in used} - held
             yield sum(not card.foreign for card in used), len(nodes)
@@ -113,49 +115,35 @@ def test_no_fewer_gpus_and_no_fewer_nodes_do(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", few(6, range(60)))
-def test_what_a_lost_node_leaves_counts_in_equal_shares_where_the_plan_says_so(seed: int) -> None:
-    rng = random.Random(seed)
+def test_what_a_lost_node_leaves_counts_in_equal_shares_where_the_plan_says_so(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.SERVICES", ("chat",))
+    rng, is_equal = random.Random(seed), seed % 2 == 0
     now = fleet(rng, rng.choice([(2, 2), (1, 2, 1), (1, 1, 1)]))
-    works = {p.name: point("chat", A30.key, p.name) for p in A30.profiles}
-    cards = {
-        (card.node, card.index): card.with_instances(
-            replace(each, work=works[each.profile]) for each in card.instances
-        )
-        for card in now.gpus()
-    }
-    names = [card.node for card in now.gpus()]
-    whole = sum(
-        works[each.profile].supply_rps for card in cards.values() for each in card.instances
-    )
-    rate = max(1, whole * rng.randint(4, 7) // 12)
-    chat = Service("chat", "chat", rate, 1000)
-    points = [work.point for work in works.values()]
-    for routing in ("equal", "weighted"):
-        posed = build_problem([chat], points, [A30], rule="half", routing=routing)
-        plan = Plan(posed, solve(posed.problem))
-        fleet_of_plan = replace(now.with_gpus(cards), services=(chat,), plan=plan)
+    rate = max(1, now.capacity("chat") * rng.randint(4, 7) / 12)
+    works = {each.name: point("chat", A30.key, each.name) for each in A30.profiles}
+    chat, points = Service("chat", "chat", rate, 1000), [work.point for work in works.values()]
+    routing = "equal" if is_equal else "weighted"
+    posed = build_problem([chat], points, [A30], rule="half", routing=routing)
+    now = replace(now, services=(chat,), plan=Plan(posed, solve(posed.problem)))
 
-        def survives(held: list[list[str]], routing: str = routing) -> bool:
-            for lost in set(names):
-                left = [
-                    works[p].supply_rps
-                    for at, own in zip(names, held, strict=True)
-                    for p in own
-                    if at != lost
-                ]
-                if (len(left) * min(left, default=0) if routing == "equal" else sum(left)) < rate:
-                    return False
-            return True
+    def survives(held: list[list[str]]) -> bool:
+        own = [
+            (card.node, works[p].supply_rps)
+            for card, e in zip(now.gpus(), held, strict=True)
+            for p in e
+        ]
+        left = [[n for at, n in own if at != lost.name] for lost in now.nodes]
+        return all((len(e) * min(e, default=0) if is_equal else sum(e)) >= rate for e in left)
 
-        for most in range(3):
-            try:
-                found = compact(
-                    fleet_of_plan, max_restarts=most, constraints=PlacementConstraints(survive="1")
-                )
-                gpus: float = found.gpus
-            except InvalidProblem:
-                gpus = inf
-            assert gpus == fewest(fleet_of_plan, most, survives)[0]
+    for most in range(3):
+        gpus = inf
+        with suppress(InvalidProblem):
+            gpus = compact(
+                now, max_restarts=most, constraints=PlacementConstraints(survive="1")
+            ).gpus
+        assert gpus == fewest(now, most, survives)[0]
 
 
 def test_most_fewest_nodes_are_proved_by_prices() -> None:
