@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations, product
 from math import inf
 
@@ -121,7 +122,7 @@ def test_what_a_lost_node_leaves_counts_in_equal_shares_where_the_plan_says_so(
     monkeypatch.setattr(f"{__name__}.SERVICES", ("chat",))
     rng, is_equal = random.Random(seed), seed % 2 == 0
     now = fleet(rng, rng.choice([(2, 2), (1, 2, 1), (1, 1, 1)]))
-    rate = max(1, now.capacity("chat") * rng.randint(4, 7) / 12)
+    rate = max(Fraction(1), now.capacity("chat") * rng.randint(4, 7) / 12)
     works = {each.name: point("chat", A30.key, each.name) for each in A30.profiles}
     chat, points = Service("chat", "chat", rate, 1000), [work.point for work in works.values()]
     routing = "equal" if is_equal else "weighted"
