@@ -32,7 +32,8 @@ class DesiredState:
     `prices`: What a GPU of a machine type of the plan costs, by name, which is the GPU's key unless
     the plan is for GPUs that are there; by default 1. `max_gpus`: The most GPUs of a type that may
     be used, by key; `group_limits`: of several machine types together. `budget`: A cost and a
-    number of GPUs that may be used to keep more; None: no more than the least.
+    number of GPUs that may be used to keep more; None: no more than the least. `routing`: How
+    requests are spread over the instances of a service.
 
     Examples
     --------
@@ -54,11 +55,7 @@ class DesiredState:
     max_gpus: Mapping[str, int] = field(default_factory=dict)
     budget: tuple[Fraction, int] | None = None
     group_limits: tuple[GroupLimit, ...] = ()
-
-    @property
-    def routing(self) -> str:
-        """How requests are spread over a service's instances: as the plan says, or weighted."""
-        return "weighted" if self.plan is None else self.plan.routing
+    routing: str = "weighted"
 
 
 def desired_state(plan: Plan) -> DesiredState:
@@ -101,4 +98,5 @@ def desired_state(plan: Plan) -> DesiredState:
         {each.name: each.cost for each in types},
         {each.name: n for each in types if (n := each.limit) is not None and not serving.available},
         group_limits=serving.problem.group_limits,
+        routing=plan.routing,
     )

@@ -11,6 +11,7 @@ from typing import Literal
 
 from ...errors import CmsError, InvalidOption, InvalidProblem
 from ...solving.solution import Proof
+from ...values.words import count
 from ..deployment.checking import has_our_work, require_possible
 from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState
@@ -48,11 +49,11 @@ class Compacted:
             Proof.SOLVER: f"the best on a solver's word{least}",
             Proof.NONE: least.removeprefix(", ") or "not proved the fewest",
         }[self.proof]
-        gpus, nodes = _counted(self.gpus, "GPU"), _counted(self.nodes, "node")
+        gpus, nodes = count(self.gpus, "GPU"), count(self.nodes, "node")
         what = f"{gpus} ({word})" if is_gpus else f"{nodes} ({word}), {gpus}"
-        freed = f"{_counted(len(self.freed_gpus), 'GPU')} and "
-        freed += _counted(len(self.freed_nodes), "node")
-        return f"{what} after {_counted(self.restarts, 'restart')}; {freed} come free"
+        freed = f"{count(len(self.freed_gpus), 'GPU')} and "
+        freed += count(len(self.freed_nodes), "node")
+        return f"{what} after {count(self.restarts, 'restart')}; {freed} come free"
 
 
 def compact(
@@ -96,7 +97,12 @@ def compact(
         raise InvalidOption(f"free is {free!r}; expected 'gpus' or 'nodes'")
     limits = Limits(inf if time_limit is None else time_limit, cancel)
     constraints = placement_constraints(now.services) if constraints is None else constraints
-    wanted = _wanted_now(now)
+    require_possible(now)
+    kinds = dict(sorted(now.kinds().items(), key=lambda item: item[0].order))
+    gpus = dict(sorted(Counter(card.gpu.key for card in now.gpus()).items()))
+    # supplies are counted already: whatever the rule, it is not asked again
+    rule = now.rule or queueing_rule(DEFAULT_RULE)
+    wanted = DesiredState(kinds, gpus, now.devices, now.services, rule, routing=now.routing)
     demand = build_demand(wanted, constraints)
     same = tuple(group._replace(can_grow=False) for group in demand.groups)
     if not wanted.counts:
@@ -137,20 +143,6 @@ def compact(
         -bound if free == "gpus" else 0, len({card.node for card in at_work} - held), free, proof,
         freed, tuple(node.name for node in now.nodes if node.name in busy - left),
     )  # fmt: skip
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _wanted_now(now: Deployment) -> DesiredState:
-    """Ask for what runs, no more."""
-    require_possible(now)
-    counts = dict(sorted(now.kinds().items(), key=lambda item: item[0].order))
-    there = Counter(card.gpu.key for card in now.gpus())
-    # supplies are counted already: whatever the rule, it is not asked again
-    rule = now.rule or queueing_rule(DEFAULT_RULE)
-    return DesiredState(counts, dict(sorted(there.items())), now.devices, now.services, rule)
 
 
 def _list_gpus(model: PlacementModel) -> dict[int, int]:

@@ -47,7 +47,7 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
     if wanted.plan is not None and grows:
         serving = wanted.plan.serving
         least: dict[str, Fraction] = {}
-        for kind in wanted.counts if wanted.plan.routing == "equal" else ():
+        for kind in wanted.counts if wanted.routing == "equal" else ():
             own = kind.work
             least[own.service] = min(own.supply_rps, least.get(own.service, own.supply_rps))
         for service, block in serving.points:

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 from ...files.documents import number_to_json
 from ...values.numbers import shown
+from ...values.words import count
 from ..deployment.observation.age import format_time
 from ..deployment.transition import transition_to_json
+from ..serving.plan import Plan
 from .changing import count_gpus
 from .replan import Path, ReplanDecision
 
@@ -32,11 +34,11 @@ def services_of(answer: ReplanDecision) -> tuple[Supplied, ...]:
 
 def headline(answer: ReplanDecision) -> str:
     """Say what is done now in a line."""
-    gpus = _gpus(count_gpus(answer.now))
+    gpus = count(count_gpus(answer.now), "GPU")
     if answer.keeps:
         return f"keep: what runs on {gpus} goes on"
     target = answer.way.transition.target
-    return f"change: {gpus} -> {_gpus(count_gpus(target))}"
+    return f"change: {gpus} -> {count(count_gpus(target), 'GPU')}"
 
 
 def reasons(answer: ReplanDecision) -> Iterator[str]:
@@ -89,14 +91,20 @@ def reasons(answer: ReplanDecision) -> Iterator[str]:
 def _ways(answer: ReplanDecision, path: Path) -> str:
     parts = []
     for a, b in path.windows:
-        found = answer.windows.ask(a, b).solution
-        proof = "" if found.status == "optimal" else " (not proved least)"
-        parts.append(f"{_gpus(found.machine_count or 0)} until {answer.said(b)}{proof}")
+        plan = answer.windows.ask(a, b)
+        proof = "" if plan.solution.status == "optimal" else " (not proved least)"
+        gpus = count(plan.solution.machine_count or 0, "GPU")
+        if beside := _count_beside(plan):
+            costs = f"cost{'s' * (beside == 1)} nothing more"
+            gpus += f" ({beside} beside foreign instances, which {costs})"
+        parts.append(f"{gpus} until {answer.said(b)}{proof}")
     return ", then ".join(parts)
 
 
-def _gpus(number: int) -> str:
-    return f"{number} GPU{'s' * (number != 1)}"
+def _count_beside(plan: Plan) -> int:
+    """Count the GPUs of a plan on which something foreign stays: they cost nothing."""
+    there = ((group.available, group.count) for group in plan.groups)
+    return sum(n for available, n in there if available is not None and available.held)
 
 
 def _number(value: Fraction) -> str:
@@ -105,7 +113,10 @@ def _number(value: Fraction) -> str:
 
 
 def replan_decision_to_json(answer: ReplanDecision) -> dict[str, Any]:
-    """Turn a decision into a JSON document: what is done, the reasons, and the transition."""
+    """Turn a decision into a JSON document: what is done, the reasons, and the transition.
+
+    `gpus` of a window are all that its plan uses; `gpus_beside_foreign` of them cost nothing more.
+    """
     found = answer.decision
     paths = {"keep": found.keep, "change": found.change}
     return {
@@ -128,7 +139,7 @@ def _numbers(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _path_to_json(answer: ReplanDecision, path: Path) -> dict[str, Any]:
-    found = [(a, b, answer.windows.ask(a, b).solution) for a, b in path.windows]
+    found = [(a, b, answer.windows.ask(a, b)) for a, b in path.windows]
     return {
         "gpu_hours": number_to_json(path.cost),
         "begins": answer.said(path.begin),
@@ -136,8 +147,9 @@ def _path_to_json(answer: ReplanDecision, path: Path) -> dict[str, Any]:
             {
                 "from": answer.said(a),
                 "until": answer.said(b),
-                "gpus": plan.machine_count,
-                "is_proved": plan.status == "optimal",
+                "gpus": plan.solution.machine_count,
+                "gpus_beside_foreign": _count_beside(plan),
+                "is_proved": plan.solution.status == "optimal",
             }
             for a, b, plan in found
         ],

@@ -36,6 +36,9 @@ class Planner:
     The `method` makes them (see `cms.solve`), in `time_limit` seconds each; `terms` are further
     arguments of `build_problem`.
 
+    InvalidOption if the margin is negative, or a limit on GPU types together counts one that is
+    none of `gpus`, or one twice.
+
     Examples
     --------
     >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
@@ -61,6 +64,13 @@ class Planner:
         self.services = tuple(services)
         self.margin = exact(margin, "the margin", error=InvalidOption)
         self._points, self._gpus, self._terms = tuple(operating_points), find_gpus(gpus), terms
+        if not terms.get("available"):
+            terms["group_limits"] = [
+                replace(
+                    it, weights=key_by_gpu(f"weight in group {it.name!r}", it.weights, self._gpus)
+                )
+                for it in terms.get("group_limits", ())
+            ]
         self._how: dict[str, Any] = {
             "method": method, "time_limit": time_limit, "seed": seed, "threads": threads,
             "cancel": cancel,
@@ -98,7 +108,7 @@ class Planner:
             terms["available"] = there = list_available(now, self._gpus)
             terms["group_limits"] = [
                 replace(it, weights={e.name: n for e in there if (n := it.weights.get(e.gpu))})
-                for it in terms.get("group_limits", ())
+                for it in terms["group_limits"]
             ]
         own, rule = queueing_rule(terms.get("rule") or DEFAULT_RULE), now.rule
         if isinstance(rule, CapacityRule) and isinstance(own, CapacityRule) and not own.certified:

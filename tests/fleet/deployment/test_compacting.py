@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations, product
+from math import inf
 
 import pytest
 
+from cms import solve
 from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet import Service, get_gpu
+from cms.fleet import Plan, Service, build_problem, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
 from cms.fleet.deployment.transition import check_transition
-from cms.fleet.placement import Compacted, compact
+from cms.fleet.placement import Compacted, PlacementConstraints, compact
 from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from tests.fleet.transition.cases import reached
@@ -24,6 +28,9 @@ from ..deployments import point
 
 A30 = get_gpu("a30-24gb")
 SERVICES = ("chat", "code")
+
+#: Whether a fleet will do, by the profiles on each of its GPUs.
+Test = Callable[[list[list[str]]], bool]
 
 
 def fleet(rng: random.Random, nodes: Sequence[int] = (3,), foreign: float = 0.0) -> Deployment:
@@ -50,11 +57,11 @@ def deployment(*nodes: FleetNode) -> Deployment:
     return Deployment(nodes, services, RULES["half"])
 
 
-def fewest(now: Deployment, most: int) -> tuple[int, int]:
+def fewest(now: Deployment, most: int, will_do: Test = lambda _: True) -> tuple[float, float]:
     """GPUs, and nodes, that are needed if at most so many move, by trying everything."""
     cards = list(now.gpus())
     ours = [(c, e) for c, card in enumerate(cards) for e in card.instances if e.is_managed]
-    best = [len(cards), len(now.nodes)]
+    best = [inf, inf]
     for moved in (m for n in range(most + 1) for m in combinations(range(len(ours)), n)):
         kept: list[list[tuple[str, int]]] = [
             [(e.profile, e.start or 0) for e in card.foreign] for card in cards
@@ -63,13 +70,13 @@ def fewest(now: Deployment, most: int) -> tuple[int, int]:
             if number not in moved:
                 kept[c].append((each.profile, each.start or 0))
         away = Counter(ours[number][1].profile for number in moved)
-        for used in _ways(cards, kept, away):
+        for used in _ways(cards, kept, away, will_do):
             best = [*map(min, best, used)]
     return best[0], best[1]
 
 
 def _ways(
-    cards: list[FleetGpu], kept: list[list[tuple[str, int]]], away: Counter[str]
+    cards: list[FleetGpu], kept: list[list[tuple[str, int]]], away: Counter[str], will_do: Test
 ) -> Iterator[tuple[int, int]]:
     """How many GPUs and nodes have our work, for each way to put what moves somewhere."""
     held = {card.node for card in cards if card.foreign}
@@ -77,8 +84,11 @@ def _ways(
     for where in product(range(len(cards)), repeat=len(items)):
         new = [Counter(p for p, at in zip(items, where, strict=True) if at == c)
                for c in range(len(cards))]  # fmt: skip
-        if all(card.gpu.place(n, around=k) is not None
-               for card, n, k in zip(cards, new, kept, strict=True)):  # fmt: skip
+        held_by = [[*n.elements(), *(p for p, _ in k)] for n, k in zip(new, kept, strict=True)]
+        if will_do(held_by) and all(
+            card.gpu.place(n, around=k) is not None
+            for card, n, k in zip(cards, new, kept, strict=True)
+        ):
             used = [card for card, n, k in zip(cards, new, kept, strict=True) if n or k]
             nodes = {card.node for card in used} - held
             yield sum(not card.foreign for card in used), len(nodes)
@@ -103,6 +113,38 @@ def test_no_fewer_gpus_and_no_fewer_nodes_do(seed: int) -> None:
         assert found.restarts <= most
         assert found.nodes == fewest(other, most)[1]
         assert found.proof in (Proof.CHECKED, Proof.SOLVER)
+
+
+@pytest.mark.parametrize("seed", few(6, range(60)))
+def test_what_a_lost_node_leaves_counts_in_equal_shares_where_the_plan_says_so(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.SERVICES", ("chat",))
+    rng, is_equal = random.Random(seed), seed % 2 == 0
+    now = fleet(rng, rng.choice([(2, 2), (1, 2, 1), (1, 1, 1)]))
+    rate = max(Fraction(1), now.capacity("chat") * rng.randint(4, 7) / 12)
+    works = {each.name: point("chat", A30.key, each.name) for each in A30.profiles}
+    chat, points = Service("chat", "chat", rate, 1000), [work.point for work in works.values()]
+    routing = "equal" if is_equal else "weighted"
+    posed = build_problem([chat], points, [A30], rule="half", routing=routing)
+    now = replace(now, services=(chat,), plan=Plan(posed, solve(posed.problem)))
+
+    def survives(held: list[list[str]]) -> bool:
+        own = [
+            (card.node, works[p].supply_rps)
+            for card, e in zip(now.gpus(), held, strict=True)
+            for p in e
+        ]
+        left = [[n for at, n in own if at != lost.name] for lost in now.nodes]
+        return all((len(e) * min(e, default=0) if is_equal else sum(e)) >= rate for e in left)
+
+    for most in range(3):
+        gpus = inf
+        with suppress(InvalidProblem):
+            gpus = compact(
+                now, max_restarts=most, constraints=PlacementConstraints(survive="1")
+            ).gpus
+        assert gpus == fewest(now, most, survives)[0]
 
 
 def test_most_fewest_nodes_are_proved_by_prices() -> None:

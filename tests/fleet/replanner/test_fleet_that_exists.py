@@ -7,9 +7,22 @@ from fractions import Fraction
 
 import pytest
 
+from cms import GroupLimit
+from cms.errors import InvalidOption
 from cms.fleet import OperatingPoint, Service, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
-from cms.fleet.replanner import Latest, NoPath, Planner, Rates, ReplanDecision, Terms, replan
+from cms.fleet.replanner import (
+    Latest,
+    NoPath,
+    Planner,
+    Rates,
+    ReplanDecision,
+    Terms,
+    empty_fleet,
+    reasons,
+    replan,
+    replan_decision_to_json,
+)
 from cms.values.frozen import FrozenMap
 from tests.fleet.test_one_plan import PROFILES, RULE, drawn_case, point, running
 from tests.references.fleet_plans import is_served, least_cost
@@ -75,6 +88,35 @@ def test_replan_plans_beside_foreign_instances_and_by_the_prices_of_nodes() -> N
         decided(65, fleet)
     more = replace(fleet, nodes=(*fleet.nodes, FleetNode("m", (FleetGpu("m", 0, a30),))))
     assert decided(65, more).windows.ask(0, 1).solution.cost == 1
+    half = Deployment((FleetNode("n", (cards[0], FleetGpu("n", 1, a30))),))
+    for answer, gpus, beside, which in (
+        (found, 2, 2, "2 GPUs (2 beside foreign instances, which cost nothing more) until 7200 s"),
+        (decided(65, half), 2, 1, "2 GPUs (1 beside foreign instances, which costs nothing more) "),
+        (decided(45, empty_fleet({a30.key: 1}, {a30.key: a30})), 1, 0, ": 1 GPU until 7200 s"),
+    ):
+        assert which in " ".join(reasons(answer))
+        told = replan_decision_to_json(answer)["change"]
+        (window,) = told["windows"]
+        assert (window["gpus"], window["gpus_beside_foreign"]) == (gpus, beside)
+        assert told["gpu_hours"] == gpus - beside + TERMS.replan_cost
+
+
+def test_group_limits_count_the_planners_gpus_and_refuse_others() -> None:
+    a30, points = get_gpu("a30-24gb"), [point("a", "a30-24gb", "1g.6gb")]
+
+    def planner(**weights: int) -> Planner:
+        limits = [GroupLimit("g", weights, 1)]
+        return Planner([Service("a", "a", 0, 1000)], points, [a30], group_limits=limits)
+
+    fleet = Deployment((FleetNode("n", tuple(FleetGpu("n", at, a30) for at in range(2))),))
+    supply = planner(A30=1).largest_supply["a"]
+    for own in (planner(A30=1), planner(A30=1).on(fleet), planner(A30=1).by("auto").on(fleet)):
+        assert own.plan({"a": 4 * supply}).solution.machine_count == 1
+        assert own.plan({"a": 5 * supply}).solution.status == "infeasible"
+    for weights in ({"typo": 1}, {"A30": 1, "typo": 1}):
+        says = "a weight in group 'g' is given for the GPU 'typo', .* expected one of a30-24gb"
+        with pytest.raises(InvalidOption, match=says):
+            planner(**weights)
 
 
 def test_cost_of_a_fleet_counts_prices_of_nodes_and_nothing_beside_foreign_instances() -> None:
