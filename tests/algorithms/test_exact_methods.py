@@ -85,7 +85,7 @@ def tally(method: str, family: str, numbers: Iterable[int], **options: int) -> C
     return found
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, "auto"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_tiny_problem_is_solved_and_proved(family: str, method: str) -> None:
     found = tally(method, family, range(so_many(3, 200)))

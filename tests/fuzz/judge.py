@@ -15,6 +15,8 @@ from typing import TypeVar
 
 from cms import CmsError, read_problem
 from cms.cli.app import run
+from cms.files import certificate_from_json
+from cms.files.documents import parse_document
 from cms.fleet import get_gpu
 from cms.fleet.hardware.device_file import DevicePart
 from proofs_checks import checker
@@ -167,6 +169,24 @@ def _solution(trial: _Trial, folder: Path, seed: Seed) -> None:
     paths = folder / "problem.json", folder / "solution.json"
     code = trial.command("check", *paths, "--quiet")
     trial.agree("the verdict", code == 0, trial.checker(*paths) == 0)
+    if bounds := trial.limited("the bounds", lambda: _or_none(lambda: [*_bounds(*paths)])):
+        trial.agree("the bound", *bounds)
+
+
+def _bounds(*paths: Path) -> Iterator[object]:
+    """What the package and then the second checker say that a certificate proves."""
+    problem, tree = read_problem(paths[0]), parse_document(paths[1]).at("certificate").at("tree")
+    other, told = (checker.parse_document(path.read_text("utf-8-sig")) for path in paths)
+    try:
+        judged = certificate_from_json(tree).judged(problem)
+        yield "no schedule" if judged is None or judged.infeasible else judged.value
+    except CmsError:
+        yield "no bound"
+    try:
+        bound = checker.certificate_bound(other, told["certificate"]["tree"])
+        yield "no schedule" if bound is None else bound
+    except (checker.Fault, LookupError, TypeError):  # or there is no tree
+        yield "no bound"
 
 
 def _plan(trial: _Trial, folder: Path, seed: Seed) -> None:
@@ -174,6 +194,14 @@ def _plan(trial: _Trial, folder: Path, seed: Seed) -> None:
     code = trial.command("check", path, "--quiet")
     # the second checker knows of GPUs only how they can be cut, and no services: it may pass more
     trial.agree("the plan", (code == 0) <= (trial.checker(path) == 0), True)
+    try:
+        plan = json.loads(path.read_text("utf-8-sig"))
+        for part in ("problem", "solution"):
+            (folder / f"{part}.json").write_text(json.dumps(plan[part]), "utf-8")
+    except (ValueError, RecursionError, LookupError, TypeError):
+        pass  # it has no such parts
+    else:
+        _solution(trial, folder, seed)
     trial.command("simulate", path, "--requests", 20, "--threads", 1, "--quiet")
 
 

@@ -18,6 +18,7 @@ from cms import (
     Algorithm,
     Guarantee,
     Problem,
+    Proof,
     Reference,
     SizeBoundedConfigurations,
     Solution,
@@ -201,6 +202,8 @@ def examine(
         assert not must_take(name, options, problem), refusal
         return None
     assert contradictions(problem, best, solution) == []
+    if name in ("auto", "conic") and not options.get("plain"):  # what these take they decide
+        assert (solution.cost, solution.proof is not Proof.NONE) == (best, True)
     if best is None:
         return solution
     assert solution.stop_reason in (StopReason.FINISHED, StopReason.PROVED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -18,6 +19,8 @@ from cms.fleet.deployment.transition import (
     Transition,
     What,
     check_transition,
+    replay,
+    transition,
     transition_from_json,
     transition_to_json,
 )
@@ -92,6 +95,27 @@ def test_all_that_come_to_a_gpu_wait_until_another_is_empty() -> None:
     found = moves(start, target, done)
     assert check_transition(found) == ()
     assert kinds(changed(found, 2, after=())) == kinds(changed(found, 1, after=())) == {"gpus"}
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "instead", "says"),
+    [
+        ("find_end", "held[place] += action.adds", "pass", "needs no more"),
+        ("list_uses", "now[place].adders.append(at)", "pass", "2 GPUs in use at once"),
+        ("list_changes", "if rps:", "if not rps:", "service a has 0 requests/s while action 2"),
+    ],
+)
+def test_the_check_shares_no_fault_with_the_planner(
+    function: str, line: str, instead: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned, scope = getattr(replay, function), dict(vars(replay))
+    faulty = inspect.getsource(planned).replace(line, instead)
+    exec(f"from __future__ import annotations\n{faulty}", scope)
+    monkeypatch.setattr(planned, "__code__", scope[function].__code__)
+    rate = 20 if function == "list_changes" else 0
+    to = on_node([], [does("a", "2g.12gb", slot) for slot in (0, 2)], rate=rate)
+    with pytest.raises(AlgorithmError, match=f"refused: .*{says}"):
+        transition(on_node([OLD], [], rate=rate), to)
 
 
 def test_an_instance_that_comes_again_goes_only_once_it_has_come() -> None:

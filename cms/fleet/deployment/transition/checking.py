@@ -5,13 +5,12 @@ Reads the actions alone; how they were found, and how their waits were made, doe
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from math import inf
 
 from ....schedule.faults import Violation
 from ....values.numbers import shown
@@ -24,7 +23,7 @@ from ..recounting import beyond_limits
 from .model import Transition, What, most_gpus
 from .moments import bits_of, every_moment, layout_faults, predecessors, when, worst_moment
 from .necessity import kept_faults, spare_fault
-from .replay import count_kept, find_end, list_changes, list_uses, most_in_use, temporaries
+from .replay import count_kept, temporaries
 
 #: What `check_transition` goes through.
 RECHECKED = (
@@ -137,7 +136,12 @@ def _end(transition: Transition) -> Iterator[Violation]:
     sides = transition.start, transition.target
     start, target = ({(card.node, card.index): card for card in side.gpus()} for side in sides)
     drivers = [{n.name: n.driver and driver_branch(n.driver) for n in side.nodes} for side in sides]
-    reached = find_end(transition.start, transition.actions)
+    held = {place: Counter(card.instances) for place, card in start.items()}
+    modes = {place: card.mode for place, card in start.items()}
+    for action in transition.actions:
+        held[action.gpu].subtract(action.removes)
+        held[action.gpu].update(action.adds)
+        modes[action.gpu] = action.mode or modes[action.gpu]
     for place in sorted({*start, *target}):
         wrong = partial(Violation, "end", f"{place[0]}/{place[1]}")
         if place not in target or place not in start:
@@ -149,8 +153,8 @@ def _end(transition: Transition) -> Iterator[Violation]:
             yield wrong(f"{old.gpu.key} or its driver changed", "the same GPUs")
         if None not in (old.uuid, new.uuid) and old.uuid != new.uuid:
             yield wrong(f"{new.uuid}", f"{old.uuid}")
-        has, needs = (Counter(map(_alike, e.instances)) for e in (reached[place], new))
-        if has != needs or (reached[place].mode is not new.mode and needs):
+        has, needs = (Counter(map(_alike, e)) for e in (held[place].elements(), new.instances))
+        if has != needs or (modes[place] is not new.mode and needs):
             there = ", ".join(map(str, (has - needs).elements())) or "all but something"
             yield wrong(there, ", ".join(map(str, (needs - has).elements())) or "no more")
     yield from check_deployment(transition.target)
@@ -173,10 +177,14 @@ def _floors(transition: Transition) -> Iterator[Violation]:
 def _list_lowest(
     transition: Transition, services: Iterable[str]
 ) -> Iterator[tuple[str, Fraction, tuple[int, ...]]]:
-    actions = transition.actions
-    changes, ended = list_changes(actions), predecessors(actions)
+    removed, added = (defaultdict[str, dict[int, Fraction]](dict) for _ in range(2))
+    for at, action in enumerate(transition.actions):
+        for service in action.services:
+            removed[service][at] = action.removed_rps(service)
+            added[service][at] = action.added_rps(service)
+    ended = predecessors(transition.actions)
     for service in services:
-        lost, moment = worst_moment(ended, *changes[service])
+        lost, moment = worst_moment(ended, removed[service], added[service])
         yield service, transition.start.capacity(service) - lost, moment
 
 
@@ -222,20 +230,11 @@ def _gpus(transition: Transition) -> Iterator[Violation]:
 
 
 def _used_at_once(transition: Transition) -> int:
-    """Return the most GPUs in use; of too many moments, the theorem's number.
-
-    What adds in a use of a GPU has waited for the ends of some earlier uses of others.
-    """
+    """Return the most GPUs in use; of too many moments, the theorem's number."""
     start, actions = transition.start, transition.actions
-    uses, ended = list_uses(start, actions), predecessors(actions)
-    over = [(use.end, sum(1 << at for at in use.members)) for use in uses if use.end < inf]
-    counts = (
-        count - sum(end < use.begin and ended[at] & own == own for end, own in over)
-        for count, use in enumerate(uses, 1)
-        for at in (use.adders if use.begin >= 0 else ())
-    )
-    most = max(sum(use.begin < 0 for use in uses), *counts, 0)
-    moments = None if most == most_in_use(uses) else every_moment(ended, _MOMENTS)
+    ended = predecessors(actions)
+    most, alone = _used_by_spans(transition, ended)
+    moments = None if most == alone else every_moment(ended, _MOMENTS)
     if moments is None:
         return most
     held = {(card.node, card.index): len(card.instances) for card in start.gpus()}
@@ -249,6 +248,37 @@ def _used_at_once(transition: Transition) -> int:
         return sum(count > 0 for count in there.values())
 
     return max(used(begun, over) for begun, over in moments)
+
+
+def _used_by_spans(transition: Transition, ended: Sequence[int]) -> tuple[int, int]:
+    """Return how many GPUs are in use at most, in any execution and one action after the other.
+
+    A GPU is in use in spans: from an action that adds to it while it is empty, in the sequence,
+    until it is empty again. Whatever adds in the last span that has begun must have waited for
+    enough earlier spans to end.
+    """
+    held = {(card.node, card.index): len(card.instances) for card in transition.start.gpus()}
+    most = alone = begun = sum(count > 0 for count in held.values())
+    own: dict[_Place, int] = dict.fromkeys(held, 0)
+    over: list[int] = []
+    #: Of the span that a GPU is in: spans begun up to it, and those that ended before it.
+    spans: dict[_Place, tuple[int, int]] = {}
+    for at, action in enumerate(transition.actions):
+        place, before = action.gpu, held[action.gpu]
+        own[place] |= 1 << at
+        held[place] += len(action.adds) - len(action.removes)
+        if action.adds:
+            if not before:
+                begun += 1
+                spans[place] = begun, len(over)
+            if place in spans:
+                count, known = spans[place]
+                most = max(most, count - sum(ended[at] & s == s for s in over[:known]))
+        if before and not held[place]:
+            over.append(own[place])
+            spans.pop(place, None)
+        alone = max(alone, begun - len(over))
+    return most, alone
 
 
 def _kept(transition: Transition) -> Iterator[Violation]:

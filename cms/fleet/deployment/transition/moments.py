@@ -84,7 +84,8 @@ def worst_moment(
             seen, moment = value, number
     if seen == most:
         return seen, tuple(begun[:moment])
-    return _cut({at: adds[at] for at in begun}, takes, {at: ended[at] & taking for at in begun})
+    waits = {at: ended[at] & taking for at in {*begun, *takes}}
+    return _cut({at: adds[at] for at in begun}, takes, waits)
 
 
 def _sum(amounts: Mapping[int, Fraction], bits: int) -> Fraction:
@@ -104,7 +105,12 @@ def _cut(
         graph.add_edge(~at, "takes", capacity=int(amount * scale))
     for at, amount in adds.items():
         graph.add_edge("adds", at, capacity=int(amount * scale))
-        graph.add_edges_from((at, ~before) for before in bits_of(ended[at]))
+    for node in (*adds, *(~at for at in takes)):
+        left = ended[max(node, ~node)]
+        while left:  # those that the last one has waited for are reached through it
+            last = left.bit_length() - 1
+            graph.add_edge(node, ~last)
+            left &= ~(ended[last] | 1 << last)
     paid, (begun, _) = nx.minimum_cut(graph, "adds", "takes")
     return sum(adds.values()) - Fraction(int(paid), scale), tuple(at for at in adds if at in begun)
 
