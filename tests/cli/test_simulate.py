@@ -99,9 +99,13 @@ def test_deployment_is_replayed_with_the_instances_that_it_has(
         }  # fmt: skip
         written(runs.with_gpus(cards), tmp_path / "broken.json")
         assert f"{gone}: no instance serves it" in cms("simulate broken.json", QUICK, code=1).out
-    for what, value in (("rate_rps", 1), ("latency_limit_ms", 9999)):
-        own = tuple(replace(one, **{what: Fraction(value)}) for one in runs.services)
-        written(replace(runs, services=own), tmp_path / "other.json")
+    changes: tuple[tuple[str, int, dict[str, Any]], ...] = (
+        ("rate_rps", 1, {"rate_rps": Fraction(1)}),
+        ("latency_limit_ms", 9999, {"latency_limit_ms": Fraction(9999)}),
+    )
+    for what, value, change in changes:
+        other = tuple(replace(one, **change) for one in runs.services)
+        written(replace(runs, services=other), tmp_path / "other.json")
         error = cms("simulate other.json", code=1).error
         assert f"other.json: service '{gone}' has {what} {value} here and " in error
 

@@ -59,8 +59,8 @@ _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _NO_MIG, _NO_INSTANCES = "No MIG-enabled devices found", "No GPU instances found"
 #: What is said of GPUs.
 _TELLS = re.compile(
-    rf"GPU instances:|{_LOG}|{_NO_MIG}|{_NO_INSTANCES}|^[ \t]*\|?[ \t]*\d+[ \t]+MIG\s|^[ \t]*{_CARD.pattern}"
-    rf"|(?i:{_HANDLE.pattern})", re.M,
+    rf"GPU instances:|{_LOG}|{_NO_MIG}|{_NO_INSTANCES}|^[ \t]*\|?[ \t]*\d+[ \t]+MIG\s"
+    rf"|^[ \t]*{_CARD.pattern}|(?i:{_HANDLE.pattern})", re.M,
 )  # fmt: skip
 _CLOCK = re.compile(r"\w{3} \w{3} +\d+ [\d:]{8} \d{4}")
 # Lines of boxes, of blanks and of headings say nothing.
