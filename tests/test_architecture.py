@@ -145,7 +145,7 @@ BUDGETS = {
     "instances": 2_169,
     "cms.cli": 5_217,
     "cms.fleet": 39_302,
-    "proofs_checks": 15_485,
+    "proofs_checks": 15_490,
     "bench": 12_102,
     "tests": 49_990,
 }

@@ -62,14 +62,19 @@ def group_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
             instances.update(dict.fromkeys(names, n * group.count))
         meant[group.machine, frozenset((+held).items())] += group.count
     told = Counter[Any]()
-    gpus = {each["machine"]: each["gpu"] for each in plan.get("available", [])}
+    gpus = {}
+    for each in as_a(list, plan.get("available", []), "available"):
+        each = as_a(dict, each, "one of available")
+        gpus[as_a(str, each.get("machine"), "a machine")] = each.get("gpu")
     for at, each in enumerate(as_a(list, plan["groups"], "groups")):
         fields, held = as_a(dict, each, f"groups[{at}]"), Counter()
-        for one in as_a(list, fields.get("instances"), f"the instances of groups[{at}]"):
+        for entry in as_a(list, fields.get("instances"), f"the instances of groups[{at}]"):
+            one = as_a(dict, entry, f"an instance of groups[{at}]")
             serves = [as_a(dict, row, "serves") for row in as_a(list, one.get("serves"), "serves")]
             names = tuple(sorted(as_a(str, row.get("service"), "a service") for row in serves))
-            held[one.get("block"), names] += integer(one.get("count"), "a count of instances")
-        machine = fields.get("machine", fields.get("gpu"))
+            block = as_a(str, one.get("block"), "a block")
+            held[block, names] += integer(one.get("count"), "a count of instances")
+        machine = as_a(str, fields.get("machine", fields.get("gpu")), f"the GPU of groups[{at}]")
         if gpus.get(machine, machine) != fields.get("gpu"):
             yield f"groups[{at}] is of another GPU than its machines"
         told[machine, frozenset(held.items())] += integer(fields.get("count"), "a count")
