@@ -32,7 +32,7 @@ def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch,
     found: dict[Batch, Utilisation] = {}
     for row, model, size, profile in read_measurements(path, columns, "mem_util", "l2_util"):
         batch = Batch(model, key_of(device), profile, size)
-        refuse_second_row(row, lines, batch, str(batch), "batch")
+        refuse_second_row(row, lines, batch, str(batch), "point")
         found[batch] = Utilisation(row["l2"].number(), row["mem"].number())
     return found
 

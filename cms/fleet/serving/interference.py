@@ -283,7 +283,7 @@ def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
         used = Utilisation(row["l2_util"].number(), row["dram_util"].number())
         return Batch(model, device, profile, row["batch"].integer(minimum=1)), used
 
-    return read_keyed(read_table(path, names), make, "batch")
+    return read_keyed(read_table(path, names), make, "point")
 
 
 def _features(own: Utilisation, other: Utilisation) -> tuple[Fraction, ...]:
