@@ -112,10 +112,11 @@ class GpuOperator:
         offers = _migs(node.allocatable)
         is_mixed = node.labels.get("nvidia.com/mig.strategy") == "mixed"
         sides = (FleetNode(unit.node, self.job.named(c)) for c in (unit.befores, unit.afters))
-        before, after = (not is_mixed or offers == _migs(offer_of(s).resources) for s in sides)
-        if not unit.partitions:
-            if not before:
-                raise ActionFailed(f"node {unit.node} offers {offers}, not what it is to offer")
+        has, gets = (_migs(offer_of(side).resources) for side in sides)
+        before, after = (not is_mixed or offers == each for each in (has, gets))
+        if not unit.partitions:  # it is of some of the node's GPUs only
+            if is_mixed and not Counter(offers) >= Counter(has):
+                raise ActionFailed(f"node {unit.node} offers {offers}, needs {has} at least")
             return Look.BEFORE
         wanted = self._config(unit.afters)
         is_asked = node.labels.get(_CONFIG) == wanted

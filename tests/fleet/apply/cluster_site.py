@@ -6,11 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from unittest.mock import patch
 
-from cms.fleet.deployment import Deployment
+from cms.fleet.deployment import Deployment, FleetNode
 from cms.fleet.deployment.export import advertise
 from cms.fleet.deployment.export.workloads import Workload, find_workloads
 from cms.fleet.deployment.labels import point_label
@@ -33,8 +34,13 @@ class ClusterSite(Watched):
         self.c, self.tied = c, tied
         c.world.mig_config_map = "cms-mig-parted-config"  # as the patch of the export has it
         (folder / "fleet.toml").write_text("[apply]\npause = '0s'\ntimeout = '30s'\n", "utf-8")
-        running, counts = self.workloads(found.start), self.workloads(found.target)
-        counts |= running
+        running, counts = self.workloads(found.start), dict[str, Workload]()
+        cards = {(c.node, c.index): c for c in (*found.target.gpus(), *found.start.gpus())}
+        for action in found.actions:  # of what is there for a while, too
+            card = replace(cards[action.gpu], instances=action.adds)
+            node = FleetNode(card.node, (card,))
+            counts |= self.workloads(replace(found.target, nodes=(node,)))
+        counts |= self.workloads(found.target) | running
         for name, each in counts.items():
             work, place = each.works[0], each.key.place
             labels = {
