@@ -188,7 +188,7 @@ def unable_to_run(
     models = {service.name: service.model for service in services}
     for each in card.instances:
         profile = _called(card, each.profile)
-        fixed = card.mode is Mode.FIXED  # what is there is another's, whatever it is
+        fixed = card.mode is Mode.FIXED  # its instances are not managed, whatever they are
         if profile is not None and not node.offers(profile) and not fixed:
             has = f"{each.place} under driver {driver}"
             yield Violation("driver", card.name, has, f"a driver since {profile.since_driver}")

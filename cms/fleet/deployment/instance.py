@@ -34,7 +34,7 @@ class Mode(StrEnum):
     MIG = "mig"
     WHOLE = "whole"
     MPS = "mps"
-    FIXED = "fixed"  # what is there stays as it is, and nothing is planned on it
+    FIXED = "fixed"  # its instances stay as they are, and nothing is planned on it
 
 
 class StartSource(StrEnum):

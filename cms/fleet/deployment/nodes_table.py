@@ -1,4 +1,4 @@
-"""Fleets from a CSV table of nodes: what is there before anything runs."""
+"""Read a CSV table of nodes as a fleet on which nothing runs yet."""
 
 from __future__ import annotations
 
