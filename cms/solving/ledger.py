@@ -77,8 +77,7 @@ class Ledger:
 
     def start_from(self, schedule: AnySchedule) -> None:
         """Take the caller's schedule; InvalidSchedule with what is wrong if it is not valid."""
-        faults = _listed(self._checker.faults(schedule))
-        if faults:
+        if faults := _listed(self._checker.faults(schedule)):
             raise InvalidSchedule(f"start is not valid: {faults}")
         if self.known.cost is None:
             self._accept("start", best=schedule, cost=self._checker.cost(schedule))
@@ -92,8 +91,7 @@ class Ledger:
 
         with suppress(Stopped):
             for certificate in rough_certificates(self._problem, stopped):
-                found = self._certificate(certificate, stopped)
-                if found:
+                if found := self._certificate(certificate, stopped, undisturbed=0):
                     yield self._accept("rough prices", **found)
 
     def hear(self, claim: Any, *, stopped: Callable[[], bool] = never) -> Incumbent | None:
@@ -154,10 +152,12 @@ class Ledger:
             )
         return {"best": schedule, "cost": cost}
 
-    def _certificate(self, certificate: Any, stopped: Callable[[], bool]) -> dict[str, Any]:
+    def _certificate(
+        self, certificate: Any, stopped: Callable[[], bool], undisturbed: int = _PASS
+    ) -> dict[str, Any]:
         try:
             _refuse_others(certificate, self._checker.certificates)
-            proved = certificate.judged(self._problem, stopped=stopped, undisturbed=_PASS)
+            proved = certificate.judged(self._problem, stopped=stopped, undisturbed=undisturbed)
         except InvalidCertificate as fault:
             raise self._refusal(f"claims a certificate that does not hold: {fault}") from fault
         if proved is None:
