@@ -82,8 +82,8 @@ def desired_state(plan: Plan) -> DesiredState:
     gpus: Counter[str] = Counter()
     for group in plan.groups:
         gpus[group.gpu] += group.count
-        for kind, n in kinds_of(group).items():
-            counts[kind] += n * group.count
+        for kind, held in kinds_of(group).items():
+            counts[kind] += held * group.count
     return DesiredState(
         {kind: counts[kind] for kind in sorted(counts, key=lambda kind: kind.order)},
         dict(sorted(gpus.items())),

@@ -268,7 +268,7 @@ def _options(
         kinds = sorted({each.kind for each in here if card.mode is Mode.WHOLE and each.kind >= 0})
         runs = card.mode is Mode.WHOLE and any(each.is_whole for each in here)
         there = ((WHOLE, 1),) if runs else ()
-        for keeps in [((kind, 1),) for kind in kinds] or [()]:
+        for keeps in [as_pairs({kind: 1}) for kind in kinds] or [()]:
             found[LayoutOption(Mode.WHOLE, ((WHOLE, 1),), keeps, there)] = None
     yield from (option for option in found if option.counts)
 

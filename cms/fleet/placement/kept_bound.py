@@ -307,7 +307,7 @@ def _relaxed(items: Iterable[_Item], left: int) -> int:
     """Return the least cost of covering what is left, rounded up, if items could be cut."""
     cost, need = Fraction(0), Fraction(left)
     for each in items:
-        taken = min(need / each.supply, each.most)
+        taken = min(need / each.supply, Fraction(each.most))
         cost += taken * each.cost
         need -= taken * each.supply
     return ceil(cost)

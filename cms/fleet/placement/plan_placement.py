@@ -102,15 +102,16 @@ def place_plan(
             why = "a plan for equal routing is placed as it was made; leave it out"
             raise InvalidOption(f"extra_cost is {shown(extra)}, and {why}")
         return place(wanted, fleet, constraints=constraints, time_limit=time_limit, cancel=cancel)
-    works = [kind.work for kind in list_served(plan)]
+    works = [kind.work for kind in list_served(plan).values()]
     fleet = recounted(fleet, wanted.services, wanted.rule, works)
     require_same_devices(wanted, fleet)
     return _PlanPlacer(plan, wanted, fleet, constraints, limits, seed).find(extra)
 
 
-def list_served(plan: Plan) -> list[Kind]:
-    """Return what instances may do for a service at the plan's points."""
-    return [kind for kind in list_kinds(plan) if kind.work.supply_rps]
+def list_served(plan: Plan) -> dict[tuple[str, str, str], Kind]:
+    """Return what instances may do at the plan's points: ``{(GPU, profile, service): kind}``."""
+    kinds = (kind for kind in list_kinds(plan) if kind.work.supply_rps)
+    return {(kind.gpu, kind.profile, kind.work.service): kind for kind in kinds}
 
 
 def build_plan_demand(now: Deployment, wanted: DesiredState, plan: Plan) -> Demand:
@@ -118,12 +119,12 @@ def build_plan_demand(now: Deployment, wanted: DesiredState, plan: Plan) -> Dema
 
     The supplies of `now` are counted as the plan does.
     """
-    served = {(kind.gpu, kind.profile, kind.work.service): kind for kind in list_served(plan)}
+    served = list_served(plan)
     found = {*served.values()}
     for kind in now.kinds():
-        new = served.get((kind.gpu, kind.profile, kind.work.service))
+        new = served.get((kind.gpu, kind.profile, kind.work.service), kind)
         # the same setting with other figures was measured anew since
-        if _is_admitted(plan, kind) and (new in (None, kind) or kind.order != new.order):
+        if _is_admitted(plan, kind) and (new == kind or kind.order != new.order):
             found.add(kind)
     kinds = sorted(found, key=lambda kind: (kind.order, str(kind.work.supply_rps)))
     groups = [KindGroup(each.gpu, each.profile, (n,), True) for n, each in enumerate(kinds)]
@@ -168,14 +169,11 @@ class _PlanPlacer:
     @cached_property
     def is_certified(self) -> bool:
         """Whether the plan's certificate is about all plans: points of today that give no more."""
-        best = {
-            (kind.gpu, kind.profile, kind.work.service): kind.work
-            for kind in list_served(self.plan)
-        }
+        best = list_served(self.plan)
         return all(
-            work is not None and kind.work.supply_rps <= work.supply_rps
+            new is not None and kind.work.supply_rps <= new.work.supply_rps
             for kind in self.demand.kinds
-            for work in [best.get((kind.gpu, kind.profile, kind.work.service))]
+            for new in [best.get((kind.gpu, kind.profile, kind.work.service))]
         )
 
     @property
