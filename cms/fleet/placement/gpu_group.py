@@ -124,6 +124,7 @@ def list_available(fleet: Deployment, gpus: Iterable[Gpu]) -> tuple[AvailableGpu
     Examples
     --------
     >>> from cms.fleet import get_gpu
+    >>> from cms.fleet.deployment import FleetNode
     >>> gpu, taken = get_gpu("a30-24gb"), Instance("1g.6gb", 0, owner="pod team-x/a")
     >>> cards = FleetGpu("a", 0, gpu), FleetGpu("a", 1, gpu, instances=(taken,))
     >>> for each in list_available(Deployment((FleetNode("a", cards),)), [gpu]):
