@@ -5,8 +5,9 @@ Every name is loaded when it is first used, so that importing this costs nothing
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .colocation import (
@@ -87,36 +88,6 @@ if TYPE_CHECKING:
     from .simulation import Simulation, read_simulation, simulate, write_simulation
     from .what_if import Explanation, Relaxation, Rightsizing, changed_services, explain, rightsize
 
-#: The names of each room, and where each name is defined.
-_ROOMS = {
-    "hardware": "Gpu get_gpu list_gpus mps_shares read_gpu",
-    "serving": (
-        "Service OperatingPoint read_services read_operating_points QueueingRule LatencyRule "
-        "CapacityRule Promise LoadCurve FillTimes read_load_curves RULES build_problem "
-        "ServingProblem SharedServing TimeSharing Headroom Interference NeighbourServing "
-        "neighbour_faults read_interference Scenario Plan read_plan write_plan plan_from_json "
-        "plan_to_json"
-    ),
-    "colocation": (
-        "OnlineClass OfflineClass ColocationProblem colocate ColocationSolution ColocationPlan "
-        "AssignmentPrices sm_share read_colocation_problem write_colocation_problem "
-        "read_colocation_solution write_colocation_solution"
-    ),
-    "published": (
-        "MonitorTimes MonitorState monitor_step MonitorStates monitor_steps Metric monitor_signal "
-        "monitor_signals MonitorPreset monitor_preset read_monitor MemoryQuota LaunchGate "
-        "SharedDevice slowdown_bound error_handling GracefulExit Supervisor RestartTimes"
-    ),
-    "deployment": (
-        "desired_state read_nodes Deployment check_deployment read_deployment write_deployment"
-    ),
-    "placement": "place PlacementConstraints",
-    "replanner": "read_rates Rates Forecast Planner Terms replan ReplanDecision",
-    "simulation": "simulate Simulation read_simulation write_simulation",
-    "what_if": "changed_services explain Explanation rightsize Rightsizing Relaxation",
-}
-_HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
-
 __all__ = [
     # hardware
     "Gpu", "get_gpu", "list_gpus", "mps_shares", "read_gpu",
@@ -146,6 +117,17 @@ __all__ = [
     # what-if
     "changed_services", "explain", "Explanation", "rightsize", "Rightsizing", "Relaxation",
 ]  # fmt: skip
+
+
+#: From a folder or a zip archive.
+_LOADER: Any = globals()["__loader__"]
+#: Where each name is defined, as it stands above.
+_HOME = {
+    alias.name: each.module
+    for each in ast.walk(ast.parse(_LOADER.get_data(__file__)))
+    if isinstance(each, ast.ImportFrom) and each.level
+    for alias in each.names
+}
 
 
 def __getattr__(name: str) -> object:

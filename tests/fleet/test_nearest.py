@@ -35,8 +35,9 @@ from cms.fleet.placement import (
     place,
     place_plan,
 )
-from cms.fleet.placement.kept_bound import PlanBound, Prices
-from cms.fleet.placement.plan_space import PlanModel, find_plans
+from cms.fleet.placement.constraint_rows import build_model
+from cms.fleet.placement.kept_bound import PlanBound
+from cms.fleet.placement.plan_placement import build_plan_demand
 from cms.fleet.serving import RULES, Scenario, build_problem
 from cms.solving.solution import Proof
 from tests.fleet.deployments import placed
@@ -48,7 +49,6 @@ from tests.samples import few
 A30 = get_gpu("a30-24gb")
 PROFILES = ("1g.6gb", "2g.12gb", "4g.24gb")
 RULE = RULES["half"]
-PRICES = st.fractions(0, 2, max_denominator=6)
 
 
 def point(service: str, profile: str, batch: int = 4) -> OperatingPoint:
@@ -180,13 +180,12 @@ def test_no_prices_bound_below_what_is_kept(data: st.DataObject) -> None:
     found = place_plan(plan, now)
     if isinstance(found, PlacementInfeasible):
         return
-    plans = find_plans(now, plan)
-    model = PlanModel(now, found.wanted, plans, PlacementConstraints(), Fraction(0)).model
-    blocks = {(A30.key, profile): data.draw(PRICES) for profile in PROFILES}
-    kinds = {number: data.draw(PRICES) for number in range(len(plans.kinds))}
-    gpus = {row: data.draw(PRICES) for row in ("all GPUs", "cost")}
-    bound = PlanBound(model, plans, found.spent)
-    assert bound.most_kept(Prices(kinds, blocks, gpus)) >= found.kept
+    demand = build_plan_demand(now, found.wanted, plan)
+    model = build_model(found.wanted, now, PlacementConstraints(), demand=demand)
+    bound = PlanBound(model, found.spent)
+    unit = data.draw(st.integers(1, 6))
+    prices = [data.draw(st.integers(-1, 2 * unit)) for _ in bound.program.rows]
+    assert bound.most_kept(prices, unit) >= found.kept
 
 
 def scenario(name: str, drift: int = 0) -> Plan:

@@ -9,9 +9,8 @@ from typing import TypeAlias
 
 from ...errors import InvalidProblem
 from ..deployment.difference import join_services
-from ..deployment.guesses import doubtful, in_doubt
 from ..deployment.instance import Instance, Kind, Mode, StartSource, State
-from ..deployment.model import Deployment, FleetGpu
+from ..deployment.model import Deployment, FleetGpu, doubtful, in_doubt
 from ..deployment.transition import Action, PartitioningTool, Transition, What
 
 __all__ = [

@@ -22,8 +22,6 @@ from .model import Deployment, FleetGpu, FleetNode
 from .turns import turn_faults
 from .wanted import DesiredState
 
-__all__ = ["check_deployment", "check_gpu", "find_impossible", "has_our_work", "require_possible"]
-
 
 def check_deployment(
     deployment: Deployment, wanted: DesiredState | None = None

@@ -11,10 +11,6 @@ from ..serving.service import Service
 from .instance import WHOLE, Instance, Mode, State
 from .model import Deployment, FleetGpu
 
-__all__ = [
-    "Difference", "GpuDifference", "compare_gpus", "difference", "join_services", "with_fixed",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class GpuDifference:

@@ -32,8 +32,6 @@ from ..serving.service import Service
 from .instance import UUID, Instance, Mode, StartSource, State, Work
 from .model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
 
-__all__ = ["deployment_from_json", "deployment_to_json", "read_deployment", "write_deployment"]
-
 _Uuid = Annotated[
     str, f.matching(UUID, "a UUID as nvidia-smi -L prints it (GPU-..., MIG-...), or null")
 ]

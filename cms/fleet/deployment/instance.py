@@ -14,11 +14,6 @@ from ...values.words import short
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_name
 
-__all__ = [
-    "UNKNOWN_OWNER", "UUID", "WHOLE", "Instance", "Kind", "Mode", "StartSource", "State", "Work",
-    "list_counts", "require_uuid",
-]  # fmt: skip
-
 #: What drivers call GPUs and their parts: ``GPU-...``, ``MIG-...``, and ``MIG-GPU-.../3/0`` of old.
 UUID = re.compile(r"(GPU|MIG)-[0-9A-Za-z][0-9A-Za-z/-]*", re.ASCII)
 

@@ -7,10 +7,6 @@ import re
 
 from .instance import Work
 
-__all__ = [
-    "HOSTNAME", "POINT_LABEL", "SERVICE_LABEL", "dns_label", "label_value", "point_label",
-]  # fmt: skip
-
 #: What ties a pod to a node.
 HOSTNAME = "kubernetes.io/hostname"
 SERVICE_LABEL = "cms.service"

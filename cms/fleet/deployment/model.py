@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,10 +18,17 @@ from ..hardware import Gpu, Layout, Placement, Profile
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service, combine_supplies, require_name
-from .instance import UNKNOWN_OWNER, WHOLE, Instance, Kind, Mode, StartSource, State, require_uuid
-
-__all__ = ["PRICE", "Deployment", "FleetGpu", "FleetNode", "Observation", "driver_branch"]
-
+from .instance import (
+    UNKNOWN_OWNER,
+    WHOLE,
+    Instance,
+    Kind,
+    Mode,
+    StartSource,
+    State,
+    Work,
+    require_uuid,
+)
 
 #: The column of a table of nodes, and label, that says what a node's GPUs cost.
 PRICE = "price_per_hour"
@@ -176,6 +183,28 @@ class FleetNode:
         return driver_branch(self.driver) >= driver_branch(profile.since_driver)
 
 
+def doubtful(node: FleetNode) -> dict[str, str]:
+    """Return the profiles of a node of which a managed instance may be foreign, and the owner.
+
+    It is what a device plug-in does not tell.
+    """
+    return {
+        each.profile: each.owner
+        for card in node.gpus
+        for each in card.instances
+        if each.is_guessed and each.owner is not None
+    }
+
+
+def in_doubt(card: FleetGpu, profiles: Collection[str]) -> tuple[Instance, ...]:
+    """Return the managed instances of a GPU that may be foreign; see `doubtful` for `profiles`.
+
+    What works there may change, since pods say so themselves; the instances have to stay.
+    """
+    own = (each for each in card.instances if each.is_managed and each.is_guessed)
+    return tuple(each for each in own if each.profile in profiles)
+
+
 def driver_branch(driver: str) -> int:
     """Return the branch of a driver: 550 of ``550.54.15`` and of ``R550``."""
     written = driver.removeprefix("R").partition(".")[0]
@@ -265,6 +294,14 @@ class Deployment(Viewed, Tabular):
     def _nodes(self) -> dict[str, FleetNode]:
         return {node.name: node for node in self.nodes}
 
+    @cached_property
+    def _doubts(self) -> dict[str, dict[str, str]]:
+        return {node.name: doubtful(node) for node in self.nodes}
+
+    def in_doubt(self, card: FleetGpu) -> tuple[Instance, ...]:
+        """Return the managed instances of one of its GPUs that may be foreign."""
+        return in_doubt(card, self._doubts[card.node])
+
     def free_gpus(self) -> tuple[FleetGpu, ...]:
         """Return the GPUs that nothing is on."""
         return tuple(card for card in self.gpus() if card.is_empty)
@@ -298,6 +335,14 @@ class Deployment(Viewed, Tabular):
         """Count our instances that have work, by kind."""
         return Counter(
             Kind(card.gpu.key, instance.profile, instance.work)
+            for card, instance in self.instances()
+            if instance.work is not None and instance.is_managed
+        )
+
+    def places(self) -> Counter[tuple[str, str, int | None, Work]]:
+        """Count our instances that have work, by GPU, profile, start and work."""
+        return Counter(
+            (card.name, instance.profile, instance.start, instance.work)
             for card, instance in self.instances()
             if instance.work is not None and instance.is_managed
         )

@@ -16,8 +16,6 @@ from ..hardware.catalogue import gpu_called
 from ..serving.table_guards import refuse_unknown_columns
 from .model import PRICE, Deployment, FleetGpu, FleetNode, driver_branch
 
-__all__ = ["NODE_COLUMNS", "read_nodes"]
-
 NODE_COLUMNS = ("node", "gpu", "count")
 _OPTIONAL = ("driver", "zone", PRICE)
 #: GPUs in a row of the table: one object each, so that a slip of a key takes no machine's memory.

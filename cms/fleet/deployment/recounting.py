@@ -14,8 +14,6 @@ from .model import Deployment
 from .turns import refuse_turns
 from .wanted import DesiredState
 
-__all__ = ["beyond_limits", "outdated", "recounted", "with_known_curves"]
-
 T = TypeVar("T", bound=Deployment | DesiredState)
 
 

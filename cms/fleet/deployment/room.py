@@ -10,8 +10,6 @@ from ..hardware import Gpu, Layout, Profile
 from .instance import Mode, StartSource
 from .model import FleetGpu, FleetNode
 
-__all__ = ["Fragmentation", "Room", "fragmentation", "room_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Room:

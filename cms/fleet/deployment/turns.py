@@ -27,8 +27,6 @@ from ..serving.time_sharing import SharedServing, amount_of, slot_ms
 from .instance import Instance, Mode, Work
 from .model import FleetGpu
 
-__all__ = ["Content", "contents_of", "refuse_turns", "shares_of", "takes_turns", "turn_faults"]
-
 
 def takes_turns(card: FleetGpu, instance: Instance) -> bool:
     """Whether an instance is one of the processes that take turns in a share."""

@@ -21,8 +21,6 @@ from .instance import (
 )  # fmt: skip
 from .model import Deployment, FleetGpu, FleetNode
 
-__all__ = ["settle_guesses", "settle_pods", "verify"]
-
 
 def verify(
     observed: Deployment, target: Deployment, of_pods: Mapping[Work, bool] = MappingProxyType({})

@@ -10,12 +10,10 @@ from fractions import Fraction
 from ...errors import InvalidProblem
 from ...problem.parts import GroupLimit
 from ..hardware import Gpu
-from ..serving.plan import Plan
+from ..serving.plan import Plan, PlanGroup
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service
 from .instance import Kind, Work
-
-__all__ = ["DesiredState", "desired_state"]
 
 _UNSHARED = "plan without --time-sharing; 'cms replan --time-sharing' follows rates with such plans"
 
@@ -84,10 +82,8 @@ def desired_state(plan: Plan) -> DesiredState:
     gpus: Counter[str] = Counter()
     for group in plan.groups:
         gpus[group.gpu] += group.count
-        for each in group.instances:
-            for served in each.serves:
-                work = Work(served.service, served.point, served.rate_rps)
-                counts[Kind(group.gpu, each.profile, work)] += each.count * group.count
+        for kind, held in kinds_of(group).items():
+            counts[kind] += held * group.count
     return DesiredState(
         {kind: counts[kind] for kind in sorted(counts, key=lambda kind: kind.order)},
         dict(sorted(gpus.items())),
@@ -100,3 +96,13 @@ def desired_state(plan: Plan) -> DesiredState:
         group_limits=serving.problem.group_limits,
         routing=plan.routing,
     )
+
+
+def kinds_of(group: PlanGroup) -> Counter[Kind]:
+    """Count what serves on a GPU of a plan's group, by kind; what idles is left out."""
+    found: Counter[Kind] = Counter()
+    for each in group.instances:
+        for served in each.serves:
+            work = Work(served.service, served.point, served.rate_rps)
+            found[Kind(group.gpu, each.profile, work)] += each.count
+    return found

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from .compaction import Compacted, compact
 from .constraints import PlacementConstraints, placement_constraints
-from .gpu_group import list_available
-from .infeasibility import PlacementInfeasible
+from .gpu_group import GpuCost, list_available
 from .placement import place
-from .placement_result import GpuCost, PlacementResult
+from .placement_result import PlacementInfeasible, PlacementResult
 from .plan_placement import place_plan
 
 __all__ = [

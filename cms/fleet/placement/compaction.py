@@ -18,9 +18,10 @@ from ..deployment.wanted import DesiredState
 from ..serving.queueing import DEFAULT_RULE, queueing_rule
 from .constraint_rows import build_demand, build_model
 from .constraints import PlacementConstraints, placement_constraints
+from .gpu_group import GpuCost
 from .placement import TOO_LATE
 from .placement_model import PlacementModel
-from .placement_result import GpuCost, PlacementResult, check_placement
+from .placement_result import PlacementResult, check_placement
 from .program import Limits
 from .realisation import realise
 
@@ -99,21 +100,21 @@ def compact(
     constraints = placement_constraints(now.services) if constraints is None else constraints
     require_possible(now)
     kinds = dict(sorted(now.kinds().items(), key=lambda item: item[0].order))
+    if not kinds:
+        return Compacted(now, 0, 0, 0, 0, free, Proof.CHECKED, (), ())
     gpus = dict(sorted(Counter(card.gpu.key for card in now.gpus()).items()))
     # supplies are counted already: whatever the rule, it is not asked again
     rule = now.rule or queueing_rule(DEFAULT_RULE)
     wanted = DesiredState(kinds, gpus, now.devices, now.services, rule, routing=now.routing)
     demand = build_demand(wanted, constraints)
     same = tuple(group._replace(can_grow=False) for group in demand.groups)
-    if not wanted.counts:
-        return Compacted(now, 0, 0, 0, 0, free, Proof.CHECKED, (), ())
-    running = sum(wanted.counts.values())
-    model = build_model(wanted, now, constraints, replace(demand, groups=same), Fraction(0))
+    running = sum(kinds.values())
+    model = build_model(wanted, now, constraints, demand=replace(demand, groups=same))
     model.program.at_least(model.kept, 0 if max_restarts is None else running - max_restarts)
     for aim in ("gpus", "nodes") if free == "gpus" else ("nodes", "gpus"):
         terms = _list_gpus(model) if aim == "gpus" else _list_nodes(model)
         if model.pursue(f"free {aim}", terms, limits, None) is None:
-            if not model.aims[f"free {aim}"].has_ended:
+            if not model.has_ended:
                 raise CmsError(TOO_LATE)
             raise InvalidProblem(
                 "what runs cannot satisfy the constraints for so few restarts; expected more, or "
@@ -123,19 +124,16 @@ def compact(
     best = model.pursue("kept", model.kept, limits, None)
     if best is None:
         raise CmsError(TOO_LATE)
-    counts = model.finish(limits, best)
-    kept = counts.kept_by_kind.total()
-    done = now.with_gpus(realise(now, model.groups, demand, counts))
+    decision = model.finish(limits, best)
+    kept = model.kept_in(decision.values)
     placed = PlacementResult(
-        done, wanted, kept, running, running, Proof.NONE, GpuCost(Fraction(0), 0), Proof.NONE, {},
-        (),
+        now.with_gpus(realise(now, model, decision)), wanted, kept, running, running, Proof.NONE,
+        GpuCost(Fraction(0), 0), Proof.NONE, {}, (),
     )  # fmt: skip
     done = check_placement(placed, now, constraints).deployment
     pairs = list(zip(now.gpus(), done.gpus(), strict=True))
     freed = tuple(after.name for b, after in pairs if after.is_empty and not b.is_empty)
-    busy, left = (
-        {card.node for card in side if not card.is_empty} for side in zip(*pairs, strict=True)
-    )
+    busy, left = ({card.node for card in side.used_gpus()} for side in (now, done))
     at_work = [card for card in done.gpus() if has_our_work(card)]
     held = {card.node for card in done.gpus() if card.foreign}
     return Compacted(

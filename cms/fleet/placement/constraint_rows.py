@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 
@@ -16,7 +15,6 @@ from ..deployment.instance import Kind, Work
 from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState, desired_state
 from ..serving.plan import Plan
-from ..serving.service import Service
 from .constraints import PlacementConstraints, find_domains
 from .gpu_group import GpuGroup, group_equivalent_gpus
 from .placement_model import Demand, KindGroup, OptionGroup, PlacementModel
@@ -42,41 +40,37 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
     """
     grows = find_growing_services(wanted, constraints)
     apart = grows | {*constraints.spread, *constraints.max_per_gpu}
-    apart |= {name for pair in constraints.pairs for name in pair}
+    apart |= {name for pair in constraints.anti_affinity for name in pair}
     counts = dict(wanted.counts)
     if wanted.plan is not None and grows:
-        serving = wanted.plan.serving
         least: dict[str, Fraction] = {}
         for kind in wanted.counts if wanted.routing == "equal" else ():
             own = kind.work
             least[own.service] = min(own.supply_rps, least.get(own.service, own.supply_rps))
-        for service, block in serving.points:
-            if service in grows:
-                gpu, profile = serving.instance_of(block)
-                for served in serving.served(service, block):
-                    work = Work(service, served.point, served.rate_rps)
-                    if work.supply_rps < least.get(service, 0):
-                        continue
-                    counts.setdefault(Kind(gpu, profile, work), 0)
+        for kind in list_kinds(wanted.plan):
+            service = kind.work.service
+            if service in grows and kind.work.supply_rps >= least.get(service, 0):
+                counts.setdefault(kind, 0)
     kinds = tuple(sorted(counts, key=lambda kind: kind.order))
     groups: list[KindGroup] = []
     together: dict[tuple[str, str], list[int]] = {}
     for number, kind in enumerate(kinds):
-        if kind.work.service in apart:
-            grow = kind.work.service in grows
-            groups.append(KindGroup(kind.gpu, kind.profile, (number,), grow))
+        if (service := kind.work.service) in apart:
+            groups.append(KindGroup(kind.gpu, kind.profile, (number,), service in grows))
         else:
             together.setdefault((kind.gpu, kind.profile), []).append(number)
     groups += [KindGroup(*block, tuple(numbers)) for block, numbers in sorted(together.items())]
-    return Demand(
-        kinds,
-        tuple(counts[kind] for kind in kinds),
-        wanted.gpus,
-        tuple(groups),
-        wanted.prices,
-        wanted.max_gpus,
-        wanted.group_limits,
-    )
+    return Demand.of(wanted, kinds, [counts[kind] for kind in kinds], groups)
+
+
+def list_kinds(plan: Plan) -> list[Kind]:
+    """Return what instances may do by the points of a plan's problem, at their supplies there."""
+    serving = plan.serving
+    return [
+        Kind(*serving.instance_of(block), Work(service, served.point, served.rate_rps))
+        for service, block in serving.points
+        for served in serving.served(service, block)
+    ]
 
 
 def certified_cost(wanted: DesiredState) -> Fraction:
@@ -118,133 +112,140 @@ def build_model(
     wanted: DesiredState,
     fleet: Deployment,
     constraints: PlacementConstraints,
-    demand: Demand,
-    least: Fraction,
+    least: Fraction = Fraction(0),
+    demand: Demand | None = None,
 ) -> PlacementModel:
-    """Build the placement model with the rows of constraints.
+    """Build the placement model with the rows of constraints, and of the rates of a demand.
 
     `least`: What GPUs cost at least by the plan's certificate. It is no bound where GPUs are there
-    that the plan does not know, such as those on which something foreign stays.
+    that the plan does not know, such as those on which something foreign stays. `demand`: None: the
+    counts wanted, with what constraints may add to them.
     """
-    domains = None
-    if constraints.share is not None or "node" in constraints.spread.values():
-        domains = find_domains(fleet, "node")
-    elif constraints.spread:
-        domains = find_domains(fleet, "zone")
+    demand = build_demand(wanted, constraints) if demand is None else demand
+    words = {*constraints.spread.values()} | ({"node"} if constraints.share is not None else set())
+    domains = find_domains(fleet, min(words)) if words else None  # a zone is made of nodes
     groups = group_equivalent_gpus(fleet, demand.numbers, domains, list_blocks(wanted.plan))
-    writer = _ConstraintWriter(constraints, fleet, wanted, demand.kinds)
-    model = PlacementModel(groups, demand, writer.pools(groups))
-    writer.write(model)
+    model = PlacementModel(groups, demand, _list_pools(groups, demand.kinds, constraints))
+    _Rows(model, wanted, fleet).add(constraints)
     if least and model.cost and is_covered(wanted.plan, groups, demand):
         model.program.at_least(model.cost, ceil(least / model.cost_step))
         model.certified = least
+    for service, rate in demand.rates.items():
+        if rate:
+            supplies = {n: demand.kinds[n].work.supply_rps for n in demand.of_service[service]}
+            units, low, is_exact = scale_rates(supplies, rate)
+            model.is_exact &= is_exact
+            terms = {v: units[i] for x in model.x for i, v in x.items() if i in units}
+            model.program.at_least(terms, low)
     return model
 
 
-@dataclass(frozen=True)
-class _ConstraintWriter:
-    constraints: PlacementConstraints
-    fleet: Deployment
-    wanted: DesiredState
-    kinds: Sequence[Kind]
+def _list_pools(
+    groups: Sequence[GpuGroup], kinds: Sequence[Kind], constraints: PlacementConstraints
+) -> list[OptionGroup]:
+    """List a pool for each domain that constraints name; options on which GPUs matter alone."""
+    shared: dict[str, list[tuple[int, int]]] = {}
+    alone: list[OptionGroup] = []
+    for s, group in enumerate(groups):
+        for c, option in enumerate(group.options):
+            shut = _exclude(
+                group.gpu.key, {profile for profile, _ in option.counts}, kinds, constraints
+            )
+            if shut is None:
+                shared.setdefault(group.domain, []).append((s, c))
+            else:
+                alone += [OptionGroup(group.domain, ((s, c),), out, is_even=True) for out in shut]
+    return [OptionGroup(domain, tuple(own)) for domain, own in shared.items()] + alone
 
-    def pools(self, groups: Sequence[GpuGroup]) -> list[OptionGroup]:
-        """A pool for each domain that constraints name; options on which GPUs matter alone."""
-        shared: dict[str, list[tuple[int, int]]] = {}
-        alone: list[OptionGroup] = []
-        for s, group in enumerate(groups):
-            for c, option in enumerate(group.options):
-                shut = self._excluded(group.gpu.key, {profile for profile, _ in option.counts})
-                if shut is None:
-                    shared.setdefault(group.domain, []).append((s, c))
-                else:
-                    alone += [
-                        OptionGroup(group.domain, ((s, c),), out, is_even=True) for out in shut
-                    ]
-        return [OptionGroup(domain, tuple(own)) for domain, own in shared.items()] + alone
 
-    def _excluded(self, gpu: str, profiles: set[str]) -> list[frozenset[int]] | None:
-        """Return which kinds to keep out of a GPU with these profiles; None: any may be on it."""
-        here: dict[str, set[int]] = {}
-        if not (self.constraints.pairs or self.constraints.max_per_gpu):
-            return None
-        for number, kind in enumerate(self.kinds):
-            if kind.gpu == gpu and kind.profile in profiles:
-                here.setdefault(kind.work.service, set()).add(number)
-        pairs = [pair for pair in self.constraints.pairs if here.keys() >= {*pair}]
-        if not pairs and here.keys().isdisjoint(self.constraints.max_per_gpu):
-            return None
-        return [frozenset(n for name in out for n in here[name]) for out in _find_covers(pairs)]
+def _exclude(
+    gpu: str, profiles: set[str], kinds: Sequence[Kind], constraints: PlacementConstraints
+) -> list[frozenset[int]] | None:
+    """Return which kinds to keep out of a GPU with these profiles; None: any may be on it."""
+    if not (constraints.anti_affinity or constraints.max_per_gpu):
+        return None
+    here: dict[str, set[int]] = {}
+    for number, kind in enumerate(kinds):
+        if kind.gpu == gpu and kind.profile in profiles:
+            here.setdefault(kind.work.service, set()).add(number)
+    pairs = [pair for pair in constraints.anti_affinity if here.keys() >= {*pair}]
+    if not pairs and here.keys().isdisjoint(constraints.max_per_gpu):
+        return None
+    # the smallest sets of services to be kept out, so that no pair is on one GPU
+    covers = {frozenset[str]()}
+    for pair in pairs:
+        more = (
+            ((out,) if out & {*pair} else tuple(out | {name} for name in pair)) for out in covers
+        )
+        covers = {cover for part in more for cover in part}
+    least = sorted((out for out in covers if not any(o < out for o in covers)), key=sorted)
+    return [frozenset(n for name in out for n in here[name]) for out in least]
 
-    def write(self, model: PlacementModel) -> None:
-        """Add the rows."""
-        constraints, program = self.constraints, model.program
+
+class _Rows:
+    """Adds the rows of constraints to a model."""
+
+    def __init__(self, model: PlacementModel, wanted: DesiredState, fleet: Deployment) -> None:
+        self.model, self.wanted, self.fleet = model, wanted, fleet
+        # a service that is named is in groups of its own
+        kinds, groups = model.demand.kinds, model.demand.groups
+        self.work_of = [kinds[group.kinds[0]].work for group in groups]
+
+    def add(self, constraints: PlacementConstraints) -> None:
+        """Add the rows of each constraint."""
+        program = self.model.program
         for service, least in constraints.min_replicas.items():
-            program.at_least(self._instances(model, service), least)
+            program.at_least(self._instances(service), least)
             if least:
-                self._replicate(model, service)
+                self._replicate(service)
         for service, word in constraints.spread.items():
-            self._spread(model, service, word)
+            self._spread(service, word)
         for service, most in constraints.max_per_gpu.items():
-            for q, y in enumerate(model.y):
-                if terms := self._instances(model, service, [q]):
+            for q, y in enumerate(self.model.y):
+                if terms := self._instances(service, [q]):
                     program.at_most(terms | dict.fromkeys(y.values(), -most), 0)
-        if constraints.share is not None:
-            for entry in self.wanted.services:
-                self._survive(model, entry, constraints.share)
+        for entry in self.wanted.services if constraints.share is not None else ():
+            if needed := (constraints.share or 0) * entry.rate_rps:
+                self._survive(entry.name, needed)
 
-    def _replicate(self, model: PlacementModel, service: str) -> None:
+    def _instances(
+        self, service: str, pools: Iterable[int] | None = None, least: Fraction = Fraction(0)
+    ) -> dict[int, int]:
+        """Return the variables of a service's instances that supply at least so much."""
+        return {
+            v: 1
+            for q in (range(len(self.model.pools)) if pools is None else pools)
+            for i, v in self.model.x[q].items()
+            if self.work_of[i].service == service and self.work_of[i].supply_rps >= least
+        }
+
+    def _replicate(self, service: str) -> None:
         """Have so many instances as the plan's problem asks for each serve their share."""
         problem = None if self.wanted.plan is None else self.wanted.plan.serving.problem
         job = None if problem is None else problem.jobs[problem.job_index(service)]
-        if not isinstance(job, Job) or job.replicas is None or not job.demand:
-            return
-        least = job.replicas.share * job.demand
-        terms = {
-            v: 1
-            for x in model.x
-            for i, v in x.items()
-            for work in [self.kinds[model.demand.groups[i].kinds[0]].work]
-            if work.service == service and work.supply_rps >= least
-        }
-        model.program.at_least(terms, job.replicas.count)
+        if isinstance(job, Job) and job.replicas is not None and job.demand:
+            able = self._instances(service, least=job.replicas.share * job.demand)
+            self.model.program.at_least(able, job.replicas.count)
 
-    def _instances(
-        self, model: PlacementModel, service: str, pools: Iterable[int] | None = None
-    ) -> dict[int, int]:
-        """The variables of a service's instances, which are in groups of their own."""
-        return {
-            v: 1
-            for q in (range(len(model.pools)) if pools is None else pools)
-            for i, v in model.x[q].items()
-            if self.kinds[model.demand.groups[i].kinds[0]].work.service == service
-        }
-
-    def _spread(self, model: PlacementModel, service: str, word: str) -> None:
-        keys = {kind.gpu for kind in self.kinds if kind.work.service == service}
-        of = find_domains(self.fleet, word)
+    def _spread(self, service: str, word: str) -> None:
+        keys = {kind.gpu for kind in self.model.demand.kinds if kind.work.service == service}
+        of, pools = find_domains(self.fleet, word), enumerate(self.model.pools)
         known = {of[card.node] for card in self.fleet.gpus() if card.gpu.key in keys}
-        every = self._instances(model, service)
+        every = self._instances(service)
+        # a pool's domain is a node or, if no constraint names nodes, a zone
+        place_of = {q: of.get(pool.domain, pool.domain) for q, pool in pools}
         for place in sorted(known):
-            # a pool's domain is a node or, if no constraint names nodes, a zone
-            pools = [q for q, p in enumerate(model.pools) if of.get(p.domain, p.domain) == place]
-            here = self._instances(model, service, pools)
+            here = self._instances(service, [q for q, it in place_of.items() if it == place])
             # here <= (all + places - 1) / places, rounded down: the equal share, rounded up
             terms = {v: len(known) * (v in here) - 1 for v in every}
-            model.program.at_most(terms, len(known) - 1)
+            self.model.program.at_most(terms, len(known) - 1)
 
-    def _survive(self, model: PlacementModel, service: Service, share: Fraction) -> None:
-        if not service.rate_rps:
-            return
-        groups = {
-            i: kind.work.supply_rps
-            for i, group in enumerate(model.demand.groups)
-            for kind in [self.kinds[group.kinds[0]]]
-            if kind.work.service == service.name
+    def _survive(self, service: str, needed: Fraction) -> None:
+        model = self.model
+        supplies = {
+            i: work.supply_rps for i, work in enumerate(self.work_of) if work.service == service
         }
-        needed = share * service.rate_rps
-        units, least, is_exact = scale_rates([*groups.values()], needed)
-        of = dict(zip(groups, units, strict=True))
+        units, least, is_exact = scale_rates(supplies, needed)
         is_equal = self.wanted.routing == "equal"
         model.is_exact &= is_exact or is_equal
         for node in self.fleet.nodes:
@@ -252,12 +253,12 @@ class _ConstraintWriter:
                 v: i
                 for pool, x in zip(model.pools, model.x, strict=True)
                 for i, v in x.items()
-                if i in of and pool.domain != node.name
+                if i in supplies and pool.domain != node.name
             }
             if is_equal:
-                _share_equally(model.program, {v: groups[i] for v, i in left.items()}, needed)
+                _share_equally(model.program, {v: supplies[i] for v, i in left.items()}, needed)
             else:
-                model.program.at_least({v: of[i] for v, i in left.items()}, least)
+                model.program.at_least({v: units[i] for v, i in left.items()}, least)
 
 
 def _share_equally(program: Program, supplies: Mapping[int, Fraction], needed: Fraction) -> None:
@@ -274,26 +275,17 @@ def _share_equally(program: Program, supplies: Mapping[int, Fraction], needed: F
     program.at_least(chosen, 1)
 
 
-def scale_rates(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], int, bool]:
+def scale_rates(
+    supplies: Mapping[int, Fraction], demand: Fraction
+) -> tuple[dict[int, int], int, bool]:
     """Return supplies and a demand in whole units, and whether nothing was rounded."""
-    unit = Fraction(lcm(demand.denominator, *(each.denominator for each in supplies)))
-    step = gcd(*(int(each * unit) for each in supplies)) or 1
-    if demand * unit / step <= _MOST_UNITS:
-        # no supply needs to count for more than all that is wanted
-        least = ceil(demand * unit / step)
-        return [min(least, int(each * unit) // step) for each in supplies], least, True
-    unit = _ROUNDED_UNITS / demand
-    whole = [min(_ROUNDED_UNITS, floor(each * unit)) for each in supplies]
-    return whole, _ROUNDED_UNITS, False
-
-
-def _find_covers(pairs: Sequence[tuple[str, str]]) -> list[frozenset[str]]:
-    """Return the smallest sets of services to be kept out, so that no pair is on one GPU."""
-    found: set[frozenset[str]] = {frozenset()}
-    for pair in pairs:
-        found = {
-            more
-            for out in found
-            for more in ([out] if out & set(pair) else [out | {name} for name in pair])
-        }
-    return sorted((out for out in found if not any(other < out for other in found)), key=sorted)
+    unit = Fraction(lcm(demand.denominator, *(each.denominator for each in supplies.values())))
+    step = gcd(*(int(each * unit) for each in supplies.values())) or 1
+    is_exact = demand * unit / step <= _MOST_UNITS
+    unit, least = (
+        (unit / step, ceil(demand * unit / step))
+        if is_exact
+        else (_ROUNDED_UNITS / demand, _ROUNDED_UNITS)
+    )
+    # no supply needs to count for more than all that is wanted
+    return {at: min(least, floor(each * unit)) for at, each in supplies.items()}, least, is_exact

@@ -49,7 +49,7 @@ class PlacementConstraints:
 
     min_replicas: Mapping[str, int] = field(default_factory=FrozenMap)
     spread: Mapping[str, str] = field(default_factory=FrozenMap)
-    anti_affinity: Iterable[tuple[str, str]] = ()
+    anti_affinity: Collection[tuple[str, str]] = ()
     max_per_gpu: Mapping[str, int] = field(default_factory=FrozenMap)
     survive: Fraction | str | int | None = None
 
@@ -57,7 +57,7 @@ class PlacementConstraints:
         put = object.__setattr__
         for name in ("min_replicas", "spread", "max_per_gpu"):
             put(self, name, FrozenMap(getattr(self, name)))
-        pairs = {cast("tuple[str, str]", tuple(sorted(pair))) for pair in self.anti_affinity}
+        pairs = {tuple(sorted(pair)) for pair in self.anti_affinity}
         put(self, "anti_affinity", tuple(sorted(pairs)))
         for what, least in (("min_replicas", 0), ("max_per_gpu", 1)):
             for service, number in getattr(self, what).items():
@@ -70,24 +70,18 @@ class PlacementConstraints:
                 raise InvalidOption(
                     f"spread of {service!r} is {word!r}; expected {' or '.join(DOMAINS)}"
                 )
-        for pair in self.pairs:
+        for pair in self.anti_affinity:
             if len(set(pair)) != 2:
                 raise InvalidOption(
                     f"anti_affinity has {' and '.join(pair)}; expected two services"
                 )
         if self.survive is not None:
-            share = _share(self.survive)
-            put(self, "survive", share)
-
-    @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The services that are never on one GPU."""
-        return cast("tuple[tuple[str, str], ...]", self.anti_affinity)
+            put(self, "survive", _share(self.survive))
 
     @property
     def services(self) -> dict[str, None]:
         """The services that are named."""
-        pairs = (name for pair in self.pairs for name in pair)
+        pairs = (name for pair in self.anti_affinity for name in pair)
         return dict.fromkeys([*self.min_replicas, *self.spread, *self.max_per_gpu, *pairs])
 
     @property
@@ -101,7 +95,8 @@ class PlacementConstraints:
         found = {f"min_replicas of {s}: {n}": only({s: n}) for s, n in self.min_replicas.items()}
         found |= {f"spread of {s}: {w}": only(spread={s: w}) for s, w in self.spread.items()}
         found |= {
-            f"anti_affinity of {a} and {b}": only(anti_affinity=((a, b),)) for a, b in self.pairs
+            f"anti_affinity of {a} and {b}": only(anti_affinity=((a, b),))
+            for a, b in self.anti_affinity
         }
         found |= {
             f"max_per_gpu of {s}: {n}": only(max_per_gpu={s: n})
@@ -126,7 +121,7 @@ class PlacementConstraints:
         return PlacementConstraints(
             {**self.min_replicas, **other.min_replicas},
             {**self.spread, **other.spread},
-            (*self.pairs, *other.pairs),
+            (*self.anti_affinity, *other.anti_affinity),
             {**self.max_per_gpu, **other.max_per_gpu},
             self.share if other.share is None else other.share,
         )
@@ -225,7 +220,7 @@ def find_constraint_violations(
             if n > (most := constraints.max_per_gpu.get(service, n)):
                 has = f"{n} instances of {service}"
                 yield Violation("max_per_gpu", card.name, has, f"at most {most}")
-        for one, other in constraints.pairs:
+        for one, other in constraints.anti_affinity:
             if here[one] and here[other]:
                 yield Violation("anti_affinity", card.name, f"{one} and {other}", "one of them")
     for service, least in constraints.min_replicas.items():

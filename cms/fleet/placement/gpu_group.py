@@ -14,10 +14,11 @@ from itertools import product
 from typing import NamedTuple, TypeVar
 
 from ...errors import InvalidOption
+from ...values.numbers import shown
+from ...values.words import money
 from ..deployment.checking import has_our_work
-from ..deployment.guesses import doubtful, in_doubt
 from ..deployment.instance import WHOLE, Instance, Kind, Mode, StartSource, State
-from ..deployment.model import Deployment, FleetGpu, FleetNode
+from ..deployment.model import Deployment, FleetGpu
 from ..deployment.turns import refuse_turns
 from ..hardware import MPS_CLIENTS, Gpu, Layout
 from ..serving.gpus_used import AvailableGpus, HeldInstance
@@ -50,6 +51,25 @@ class LayoutOption(NamedTuple):
     there: tuple[tuple[str, int], ...]  # instances that are there already, with whatever work
     stays: bool = False  # nothing changes
     as_cut: bool = False  # instances stay and only their work changes: starts are not known
+
+
+class GpuCost(NamedTuple):
+    """What GPUs cost, and how many they are, without those on which something foreign stays."""
+
+    cost: Fraction
+    gpus: int
+
+    def tell(self, currency: str = "") -> str:
+        """Say both, in money if there is a currency."""
+        gpus = f"{self.gpus} GPU{'s' * (self.gpus != 1)}"
+        if self.cost == self.gpus and not currency:
+            return gpus
+        return f"{gpus} ({tell_cost(self.cost, currency)})"
+
+
+def tell_cost(cost: Fraction, currency: str) -> str:
+    """Say a cost: ``41.20 EUR/h``, or in no currency ``cost 41.2``."""
+    return money(cost, currency) if currency else f"cost {shown(cost)}"
 
 
 @dataclass(frozen=True)
@@ -104,6 +124,7 @@ def list_available(fleet: Deployment, gpus: Iterable[Gpu]) -> tuple[AvailableGpu
     Examples
     --------
     >>> from cms.fleet import get_gpu
+    >>> from cms.fleet.deployment import FleetNode
     >>> gpu, taken = get_gpu("a30-24gb"), Instance("1g.6gb", 0, owner="pod team-x/a")
     >>> cards = FleetGpu("a", 0, gpu), FleetGpu("a", 1, gpu, instances=(taken,))
     >>> for each in list_available(Deployment((FleetNode("a", cards),)), [gpu]):
@@ -114,10 +135,8 @@ def list_available(fleet: Deployment, gpus: Iterable[Gpu]) -> tuple[AvailableGpu
     found: list[AvailableGpus] = []
     for gpu in gpus:
         own = Counter(
-            _describe(node, card, doubts)
-            for node in fleet.nodes
-            for doubts in [doubtful(node)]
-            for card in node.gpus
+            _describe(fleet, card)
+            for card in fleet.gpus()
             if card.gpu.key == gpu.key and card.mode is not Mode.FIXED
         )
         empty = AvailableGpus(gpu.key, own.pop(AvailableGpus(gpu.key), 0))
@@ -135,18 +154,13 @@ def list_available(fleet: Deployment, gpus: Iterable[Gpu]) -> tuple[AvailableGpu
 
 def cost_at_work(fleet: Deployment, prices: Mapping[str, Fraction]) -> Fraction:
     """Return what the GPUs with managed work cost, by their types' prices, 1 by default."""
-    used = (
-        _describe(node, card, doubtful(node)).cost(prices)
-        for node in fleet.nodes
-        for card in node.gpus
-        if has_our_work(card)
-    )
+    used = (_describe(fleet, card).cost(prices) for card in fleet.gpus() if has_our_work(card))
     return sum(used, Fraction(0))
 
 
-def _describe(node: FleetNode, card: FleetGpu, doubts: Mapping[str, str]) -> AvailableGpus:
+def _describe(fleet: Deployment, card: FleetGpu) -> AvailableGpus:
     """Return a GPU as a machine type."""
-    stay = in_doubt(card, doubts)
+    node, stay = fleet.node(card.node), fleet.in_doubt(card)
     held = [
         HeldInstance(each.profile, each.start, each.is_managed) for each in (*card.foreign, *stay)
     ]
@@ -184,32 +198,36 @@ def group_equivalent_gpus(
     for key, profile in blocks:
         known.setdefault(key, set()).add(profile)
     alike: dict[_Alike, list[FleetGpu]] = {}
-    for node in fleet.nodes:
-        domain = "" if domains is None else domains[node.name]
-        doubts = doubtful(node)
-        for card in node.gpus:
-            if (key := card.gpu.key) not in wanted:
-                continue
-            available = _describe(node, card, doubts)
-            offered = frozenset(wanted[key].difference(available.lacks))
-            here = tuple(sorted(_here(card, numbers)))
-            pinned = tuple((each.profile, each.start) for each in card.foreign)
-            stay = tuple(map(place_of, in_doubt(card, doubts)))
-            how = card.mode, is_as_cut(card), pinned, domain, offered
-            same = available.limit_to(known[key]), how, here, stay
+    for card in fleet.gpus():
+        if (key := card.gpu.key) in wanted:
+            available = _describe(fleet, card)
+            same = _Alike(
+                available.limit_to(known[key]), tuple(sorted(_here(card, numbers))),
+                frozenset(wanted[key].difference(available.lacks)),
+                tuple(map(place_of, fleet.in_doubt(card))),
+                "" if domains is None else domains[card.node], card.mode, is_as_cut(card),
+                tuple((each.profile, each.start) for each in card.foreign),
+            )  # fmt: skip
             alike.setdefault(same, []).append(card)
     groups = []
-    for (available, (*_, domain, profiles), here, stay), cards in alike.items():
-        options = tuple(_options(cards[0], here, profiles, stay))
-        if options:
-            groups.append(GpuGroup(cards[0].gpu, tuple(cards), here, options, available, domain))
+    for same, cards in alike.items():
+        if options := tuple(_options(cards[0], same.here, same.offered, same.stay)):
+            own = same.here, options, same.available, same.domain
+            groups.append(GpuGroup(cards[0].gpu, tuple(cards), *own))
     return tuple(groups)
 
 
-#: A GPU as a machine type; how it is cut and held by others, its domain and the profiles that its
-#: driver offers and a plan wants; what is here; and what has to stay since it may be another's.
-_How = tuple[Mode, bool, tuple[tuple[str, int | None], ...], str, frozenset[str]]
-_Alike = tuple[AvailableGpus, _How, tuple[ManagedInstance, ...], Places]
+class _Alike(NamedTuple):
+    """What tells groups of GPUs apart."""
+
+    available: AvailableGpus
+    here: tuple[ManagedInstance, ...]
+    offered: frozenset[str]  # profiles that its driver offers and a plan wants
+    stay: Places  # what has to stay since it may be another's
+    domain: str
+    mode: Mode
+    as_cut: bool
+    foreign: tuple[tuple[str, int | None], ...]
 
 
 def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[ManagedInstance]:
@@ -251,18 +269,16 @@ def _options(
         kinds = sorted({each.kind for each in here if card.mode is Mode.WHOLE and each.kind >= 0})
         runs = card.mode is Mode.WHOLE and any(each.is_whole for each in here)
         there = ((WHOLE, 1),) if runs else ()
-        if not kinds:
-            found[LayoutOption(Mode.WHOLE, ((WHOLE, 1),), (), there)] = None
-        for kind in kinds:
-            found[LayoutOption(Mode.WHOLE, ((WHOLE, 1),), ((kind, 1),), there)] = None
+        for keeps in [as_pairs({kind: 1}) for kind in kinds] or [()]:
+            found[LayoutOption(Mode.WHOLE, ((WHOLE, 1),), keeps, there)] = None
     yield from (option for option in found if option.counts)
 
 
 def _as_it_is(
     mode: Mode, usable: list[ManagedInstance], *, stays: bool = False, as_cut: bool = False
 ) -> LayoutOption:
-    counts = _sorted(Counter(each.profile for each in usable))
-    keeps = _sorted(Counter(each.kind for each in usable if each.kind >= 0))
+    counts = as_pairs(Counter(each.profile for each in usable))
+    keeps = as_pairs(Counter(each.kind for each in usable if each.kind >= 0))
     return LayoutOption(mode, counts, keeps, counts, stays, as_cut)
 
 
@@ -281,9 +297,9 @@ def _cut(
         usable = [places[place] for place in open_ if place in places]
         yield LayoutOption(
             Mode.MIG,
-            _sorted(Counter(place.profile for place in open_)),
-            _sorted(Counter(each.kind for each in usable if each.kind >= 0)),
-            _sorted(Counter(each.profile for each in usable if each.is_whole)),
+            as_pairs(Counter(place.profile for place in open_)),
+            as_pairs(Counter(each.kind for each in usable if each.kind >= 0)),
+            as_pairs(Counter(each.profile for each in usable if each.is_whole)),
         )
 
 
@@ -310,20 +326,19 @@ def _shared(
             choices.append(list(_chosen(own, min(room, sum(n for _, n in own)))))
         reused = {name: min(n, there[name]) for name, n in counts.items() if there[name]}
         for chosen in product(*choices):
-            keeps = _sorted(dict(pair for part in chosen for pair in part))
-            yield LayoutOption(Mode.MPS, _sorted(counts), keeps, _sorted(reused))
+            keeps = as_pairs(dict(pair for part in chosen for pair in part))
+            yield LayoutOption(Mode.MPS, as_pairs(counts), keeps, as_pairs(reused))
 
 
 def _chosen(own: list[tuple[int, int]], room: int) -> Iterator[tuple[tuple[int, int], ...]]:
     """List the ways to choose `room` instances of some kinds."""
-    if not room:
+    if not own:
         yield ()
         return
     (kind, most), *rest = own
     left = sum(n for _, n in rest)
     for number in range(max(0, room - left), min(most, room) + 1):
-        for more in _chosen(rest, room - number):
-            yield ((kind, number), *more) if number else more
+        yield from (((kind, number), *more) for more in _chosen(rest, room - number))
 
 
 @lru_cache(256)
@@ -349,5 +364,6 @@ def _fills(shares: tuple[int, ...], room: int, clients: int) -> tuple[tuple[int,
     return tuple(found)
 
 
-def _sorted(counts: Mapping[K, int]) -> tuple[tuple[K, int], ...]:
+def as_pairs(counts: Mapping[K, int]) -> tuple[tuple[K, int], ...]:
+    """Return counts that are not 0 in the order of their keys."""
     return tuple(sorted((key, n) for key, n in counts.items() if n))

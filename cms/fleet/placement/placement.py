@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
 
 from ...errors import CmsError, InvalidProblem
-from ...problem.parts import GroupLimit
 from ...solving.solution import Proof
 from ..deployment.checking import has_our_work, require_possible
-from ..deployment.instance import Kind, Mode, StartSource, Work
+from ..deployment.instance import Mode, StartSource
 from ..deployment.model import Deployment, FleetGpu
-from ..deployment.wanted import DesiredState, desired_state
+from ..deployment.wanted import DesiredState, desired_state, kinds_of
 from ..hardware import Gpu
 from ..serving.gpus_used import tell_limit
 from ..serving.plan import Plan
@@ -27,71 +26,18 @@ from .constraint_rows import (
     list_blocks,
 )
 from .constraints import PlacementConstraints, placement_constraints
-from .gpu_group import GpuGroup, LayoutOption, group_equivalent_gpus
-from .infeasibility import PlacementInfeasible, explain_infeasibility
-from .placement_model import Demand, KindGroup, OptionGroup, PlacementCounts, PlacementModel
-from .placement_result import GpuCost, PlacementResult, check_placement
+from .gpu_group import GpuCost, GpuGroup, LayoutOption, group_equivalent_gpus
+from .placement_model import Decision, KindGroup, OptionGroup, PlacementModel
+from .placement_result import (
+    PlacementInfeasible,
+    PlacementResult,
+    check_placement,
+    explain_infeasibility,
+)
 from .program import Limits
 from .realisation import realise
 
 TOO_LATE = "no placement was found in time; expected a longer time limit"
-
-
-def build_group_model(
-    plan: Plan, groups: Sequence[GpuGroup], demand: Demand, *, by_machine: bool
-) -> tuple[PlacementModel, tuple[str, ...]]:
-    """Build the model of a plan's groups, and say which of their contents have too few GPUs.
-
-    A GPU holds together what the plan has on one GPU. Each way in which a content lies on
-    equivalent GPUs is a pool, whose GPUs hold the same. `by_machine`: Whether contents may only lie
-    on GPUs of their own machine types.
-    """
-    numbers = demand.numbers
-    wanted: Counter[tuple[str, frozenset[tuple[int, int]]]] = Counter()
-    for group in plan.groups:
-        kinds: Counter[int] = Counter()
-        for each in group.instances:
-            for served in each.serves:  # what idles is left out
-                work = Work(served.service, served.point, served.rate_rps)
-                kinds[numbers[Kind(group.gpu, each.profile, work)]] += each.count
-        if kinds:
-            machine = (by_machine and group.machine) or group.gpu
-            wanted[machine, frozenset(kinds.items())] += group.count
-    profiles: list[Counter[str]] = [Counter() for _ in wanted]
-    for counts, (_, content) in zip(profiles, wanted, strict=True):
-        for kind, n in content:
-            counts[demand.kinds[kind].profile] += n
-    options: list[list[LayoutOption]] = [[] for _ in groups]
-    pools: list[OptionGroup] = []
-    content_of: list[int] = []
-    every = frozenset(range(len(demand.kinds)))
-    for s, gpus in enumerate(groups):
-        name = gpus.available.name if by_machine else gpus.gpu.key
-        for c, (machine, content) in enumerate(wanted):
-            fit = _best_fit(gpus, dict(content), profiles[c]) if machine == name else None
-            if fit is not None:
-                at = s, len(options[s])
-                pools.append(OptionGroup(gpus.domain, (at,), every - {*dict(content)}, True))
-                options[s].append(fit)
-                content_of.append(c)
-    alone = (KindGroup(k.gpu, k.profile, (number,)) for number, k in enumerate(demand.kinds))
-    own = [replace(gpus, options=tuple(fit)) for gpus, fit in zip(groups, options, strict=True)]
-    model = PlacementModel(own, replace(demand, groups=tuple(alone)), pools)
-    used: list[dict[int, int]] = [{} for _ in wanted]
-    contents = [*wanted]
-    for c, x, y in zip(content_of, model.x, model.y, strict=True):
-        (number,) = y.values()
-        used[c][number] = 1
-        for kind, n in contents[c][1]:
-            model.program.equal({x[kind]: 1, number: -n}, 0)
-    short = []
-    for ((machine, _), number), counts, terms in zip(wanted.items(), profiles, used, strict=True):
-        model.program.equal(terms, number)
-        if (there := sum(model.program.highs[v] for v in terms)) < number:
-            held = " + ".join(f"{n} x {name}" for name, n in sorted(counts.items()))
-            need = f"{number} x {machine} are needed to hold {held}"
-            short.append(f"{need}, and {there} have room for it")
-    return model, tuple(short)
 
 
 def _best_fit(
@@ -168,53 +114,25 @@ def place(
     constraints = placement_constraints(wanted.services) if constraints is None else constraints
     constraints.require(wanted.services)
     require_same_devices(wanted, fleet)
-    find = _place_on_whole_gpus if whole_gpus else _place
-    return find(wanted, fleet, constraints, as_grouped, limits)
-
-
-def _place_on_whole_gpus(
-    wanted: DesiredState,
-    fleet: Deployment,
-    constraints: PlacementConstraints,
-    as_grouped: bool,
-    limits: Limits,
-) -> PlacementResult | PlacementInfeasible:
-    """Plan as if starts were not known, and restore them where no GPU is repartitioned."""
-    unseen = fleet.with_gpus(
-        {
+    if whole_gpus:  # as if starts were not known; they are where no GPU is repartitioned
+        unseen = {
             (card.node, card.index): replace(card, start_source=StartSource.UNKNOWN)
             for card in fleet.gpus()
             if card.mode is Mode.MIG and card.instances
         }
-    )
-    found = _place(wanted, unseen, constraints, as_grouped, limits)
-    if isinstance(found, PlacementInfeasible):
-        return found
-    seen = {(card.node, card.index): card.start_source for card in fleet.gpus()}
-    cards = {
-        (card.node, card.index): replace(card, start_source=seen[card.node, card.index])
-        for card in found.deployment.gpus()
-        if card.start_source is StartSource.UNKNOWN
-    }
-    changed = tuple(cards.get((card.node, card.index), card) for card in found.changed)
-    return replace(found, deployment=found.deployment.with_gpus(cards), changed=changed)
-
-
-def _place(
-    wanted: DesiredState,
-    fleet: Deployment,
-    constraints: PlacementConstraints,
-    as_grouped: bool,
-    limits: Limits,
-) -> PlacementResult | PlacementInfeasible:
+        found = place(
+            wanted, fleet.with_gpus(unseen), constraints=constraints, as_grouped=as_grouped,
+            time_limit=time_limit, cancel=cancel,
+        )  # fmt: skip
+        return found if isinstance(found, PlacementInfeasible) else _restore_starts(found, fleet)
     plan = wanted.plan
     if plan is not None and desired_state(plan).counts != wanted.counts:
         plan = None  # near what ran: other instances than those that the plan has grouped
     beyond = [] if plan is None else _list_beyond(wanted, plan)
     if as_grouped and beyond:
         return PlacementInfeasible(tuple(beyond), Proof.CHECKED)
-    demand, least = build_demand(wanted, constraints), certified_cost(wanted)
-    asked = build_model(wanted, fleet, constraints, demand, least)
+    least = certified_cost(wanted)
+    asked = build_model(wanted, fleet, constraints, least)
     # with several prices another plan that costs as much may be on fewer GPUs
     is_first = bool(least) and not fleet.kinds() and asked.has_one_price
     if plan is not None and not constraints and not beyond and (as_grouped or is_first):
@@ -228,20 +146,33 @@ def _place(
             if constraints
             else "there is no plan whose groups hold what is wanted; expected as_grouped=False"
         )
-
-    def find_least(some: PlacementConstraints) -> tuple[GpuCost, bool] | None:
-        other = build_model(wanted, fleet, some, build_demand(wanted, some), least)
-        return other.price_least(limits)
-
     for budget in dict.fromkeys((wanted.budget, None)):
         model = asked.branch()
-        counts = model.solve(limits, budget)
-        if counts is not None:
-            found = build_result(wanted, fleet, constraints, model, counts, limits)
-            return price_constraints(found, constraints, model, find_least)
-        if not all(aim.has_ended for aim in model.aims.values()):
+        decision = model.solve(limits, budget)
+        if decision is not None:
+            found = build_result(wanted, fleet, constraints, model, decision, limits)
+            return price_constraints(
+                found,
+                constraints,
+                model,
+                lambda some: build_model(wanted, fleet, some, least).price_least(limits),
+            )
+        if not model.has_ended:
             raise CmsError(TOO_LATE)
     return explain_infeasibility(wanted, fleet, constraints, limits)
+
+
+def _restore_starts(found: PlacementResult, fleet: Deployment) -> PlacementResult:
+    """Return a placement that knows starts as a fleet does, where no GPU is repartitioned."""
+    sources = {card.name: card.start_source for card in fleet.gpus()}
+
+    def restore(card: FleetGpu) -> FleetGpu:
+        is_unseen = card.start_source is StartSource.UNKNOWN
+        return replace(card, start_source=sources[card.name]) if is_unseen else card
+
+    cards = {(card.node, card.index): restore(card) for card in found.deployment.gpus()}
+    changed = tuple(map(restore, found.changed))
+    return replace(found, deployment=found.deployment.with_gpus(cards), changed=changed)
 
 
 def _list_beyond(wanted: DesiredState, plan: Plan) -> list[str]:
@@ -281,22 +212,62 @@ def require_same_devices(wanted: DesiredState, fleet: Deployment) -> None:
 def match_groups(
     wanted: DesiredState, plan: Plan, fleet: Deployment, limits: Limits
 ) -> PlacementResult | PlacementInfeasible:
-    """Put the groups of a plan on GPUs as they are: of its own machine types, if it knows all."""
-    demand = build_demand(wanted, PlacementConstraints())
-    groups = group_equivalent_gpus(fleet, demand.numbers, blocks=list_blocks(plan))
+    """Put the groups of a plan on GPUs as they are: of its own machine types, if it knows all.
+
+    A GPU holds together what the plan has on one GPU. Each way in which a content lies on
+    equivalent GPUs is a pool, whose GPUs hold the same.
+    """
+    nothing = PlacementConstraints()
+    demand = build_demand(wanted, nothing)
+    kinds, numbers = demand.kinds, demand.numbers
+    groups = group_equivalent_gpus(fleet, numbers, blocks=list_blocks(plan))
     is_known = is_covered(plan, groups, demand)
-    model, short = build_group_model(plan, groups, demand, by_machine=is_known)
-    counts = model.solve(limits)
-    if counts is None:
+    asked: Counter[tuple[str, frozenset[tuple[int, int]]]] = Counter()
+    for group in plan.groups:
+        if content := frozenset((numbers[kind], n) for kind, n in kinds_of(group).items()):
+            asked[(is_known and group.machine) or group.gpu, content] += group.count
+    contents = [dict(content) for _, content in asked]
+    profiles = [
+        Counter(kinds[kind].profile for kind in Counter(content).elements()) for content in contents
+    ]
+    options: list[list[LayoutOption]] = [[] for _ in groups]
+    pools: list[OptionGroup] = []
+    content_of: list[int] = []
+    for s, gpus in enumerate(groups):
+        name = gpus.available.name if is_known else gpus.gpu.key
+        for c, (machine, _) in enumerate(asked):
+            fit = _best_fit(gpus, contents[c], profiles[c]) if machine == name else None
+            if fit is not None:
+                others = frozenset(numbers.values()) - {*contents[c]}
+                pools.append(OptionGroup(gpus.domain, ((s, len(options[s])),), others, True))
+                options[s].append(fit)
+                content_of.append(c)
+    alone = tuple(KindGroup(k.gpu, k.profile, (number,)) for number, k in enumerate(kinds))
+    own = [replace(gpus, options=tuple(fit)) for gpus, fit in zip(groups, options, strict=True)]
+    model = PlacementModel(own, replace(demand, groups=alone), pools)
+    used: list[dict[int, int]] = [{} for _ in contents]
+    for c, x, y in zip(content_of, model.x, model.y, strict=True):
+        (v,) = y.values()
+        used[c][v] = 1
+        for kind, n in contents[c].items():
+            model.program.equal({x[kind]: 1, v: -n}, 0)
+    short = []
+    for ((machine, _), number), counts, terms in zip(asked.items(), profiles, used, strict=True):
+        model.program.equal(terms, number)
+        if (there := sum(model.program.highs[v] for v in terms)) < number:
+            held = " + ".join(f"{n} x {name}" for name, n in sorted(counts.items()))
+            need = f"{number} x {machine} are needed to hold {held}"
+            short.append(f"{need}, and {there} have room for it")
+    decision = model.solve(limits)
+    if decision is None:
         if limits.over:
             raise CmsError(TOO_LATE)
-        proof = Proof.SOLVER if model.program.refute(limits) is None else Proof.CHECKED
-        none = ("the groups of the plan have too few GPUs for all of them at once",)
-        return PlacementInfeasible(short or none, proof)
+        proof = Proof.CHECKED if model.program.is_infeasible(limits) else Proof.SOLVER
+        none = "the groups of the plan have too few GPUs for all of them at once"
+        return PlacementInfeasible(tuple(short) or (none,), proof)
     least = certified_cost(wanted) if is_known else Fraction(0)
     proved = model.prove("kept", limits), (Proof.NONE, least)
-    nothing = PlacementConstraints()
-    return build_result(wanted, fleet, nothing, model, counts, limits, proved)
+    return build_result(wanted, fleet, nothing, model, decision, limits, proved)
 
 
 # --- what constraints cost ------------------------------------------------------------------------
@@ -355,24 +326,12 @@ def build_deployment(
     return replace(deployment, services=services, rule=wanted.rule, plan=wanted.plan)
 
 
-def _add_up(demand: Demand, used: Iterable[GpuGroup]) -> GpuCost:
-    """Return what GPUs of some groups cost, and how many are not held."""
-    prices = [demand.price_of(group) for group in used if not group.is_held]
-    return GpuCost(sum(prices, Fraction(0)), len(prices))
-
-
-def _list_uses(demand: Demand, used: Sequence[GpuGroup]) -> Iterator[tuple[GroupLimit, Fraction]]:
-    """Yield what GPUs of some groups count in each limit."""
-    for limit in demand.group_limits:
-        yield limit, sum((demand.weight_in(limit, group) for group in used), Fraction(0))
-
-
 def build_result(
     wanted: DesiredState,
     fleet: Deployment,
     constraints: PlacementConstraints,
     model: PlacementModel,
-    counts: PlacementCounts,
+    decision: Decision,
     limits: Limits,
     proved: tuple[tuple[int, Proof], tuple[Proof, Fraction]] | None = None,
 ) -> PlacementResult:
@@ -382,27 +341,32 @@ def build_result(
     None: by the prices of the model.
     """
     demand = model.demand
-    deployment = build_deployment(fleet, wanted, realise(fleet, model.groups, demand, counts))
+    deployment = build_deployment(fleet, wanted, realise(fleet, model, decision))
     used = [card for card in deployment.gpus() if has_our_work(card)]
     by_type = Counter(card.gpu.key for card in used)
-    gpus = {key: max(by_type[key], wanted.gpus.get(key, 0)) for key in {*wanted.gpus, *by_type}}
     more = {key: n for key in by_type if (n := by_type[key] - wanted.gpus.get(key, 0)) > 0}
-    pairs = zip(demand.kinds, counts.counts(demand), strict=True)
+    pairs = zip(demand.kinds, model.counts_of(decision.values), strict=True)
     grown = replace(
-        wanted, counts={kind: n for kind, n in pairs if n}, gpus=dict(sorted(gpus.items()))
-    )
+        wanted, counts={kind: n for kind, n in pairs if n},
+        gpus=dict(sorted((Counter(wanted.gpus) | by_type).items())),
+    )  # fmt: skip
     home = {card.name: group for group in model.groups for card in group.members}
-    at_work = [home[card.name] for card in used]
-    spent = _add_up(demand, at_work)
+    groups = [home[card.name] for card in used]
+    prices = [demand.price_of(group) for group in groups if not group.is_held]
+    spent = GpuCost(sum(prices, Fraction(0)), len(prices))
+    uses = [
+        (limit, sum((demand.weight_in(limit, group) for group in groups), Fraction(0)))
+        for limit in demand.group_limits
+    ]
     if proved is None:
         proved = model.prove("kept", limits), model.prove_least(limits)
-    (cost_proof, least), kept = proved[1], counts.kept_by_kind.total()
+    cost_proof, least = proved[1]
     if model.has_one_price and spent.cost == least:
         cost_proof = Proof.CHECKED
     return check_placement(
         PlacementResult(
-            deployment, grown, kept, sum(fleet.kinds().values()),
+            deployment, grown, model.kept_in(decision.values), sum(fleet.kinds().values()),
             *proved[0], spent, cost_proof, more, (), least_cost=least,
         ),
-        fleet, constraints, _list_uses(demand, at_work),
+        fleet, constraints, uses,
     )  # fmt: skip

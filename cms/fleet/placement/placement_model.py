@@ -7,24 +7,22 @@ all others go anywhere. Counts of instances are given, or variables too.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import gcd, lcm
-from typing import NamedTuple, TypeVar
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
 
 from ...problem.parts import GroupLimit
 from ...solving.solution import Proof
 from ...values.numbers import common_step
 from ..deployment.instance import Kind
-from .gpu_group import GpuGroup, LayoutOption
-from .placement_result import GpuCost
+from ..deployment.wanted import DesiredState
+from .gpu_group import GpuCost, GpuGroup, LayoutOption
 from .program import Limits, Program
-
-K = TypeVar("K")
-
 
 #: Most pairs of groups of GPUs and nodes for which the fewest nodes are searched for; beyond, nodes
 #: are filled one by one.
@@ -51,7 +49,8 @@ class Demand:
 
     `counts`: Of each kind; of kinds that can grow at least so many. `gpus`: GPUs of each type that
     the desired state names. `groups`: Every kind is in one. `prices`: As of the desired state.
-    `caps`: The most GPUs of a type that may be used.
+    `caps`: The most GPUs of a type that may be used. `rates`: What the instances of a service have
+    to supply, in items per second, where counts do not say it.
     """
 
     kinds: tuple[Kind, ...]
@@ -61,11 +60,29 @@ class Demand:
     prices: Mapping[str, Fraction] = field(default_factory=dict)
     caps: Mapping[str, int] = field(default_factory=dict)
     group_limits: Sequence[GroupLimit] = ()
+    rates: Mapping[str, Fraction] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, wanted: DesiredState, kinds: Sequence[Kind], counts: Sequence[int],
+        groups: Sequence[KindGroup], rates: Mapping[str, Fraction] = MappingProxyType({}),
+    ) -> Self:  # fmt: skip
+        """Return what a desired state asks of some kinds."""
+        own = wanted.prices, wanted.max_gpus, wanted.group_limits
+        return cls(tuple(kinds), tuple(counts), wanted.gpus, tuple(groups), *own, rates)
 
     @property
     def numbers(self) -> dict[Kind, int]:
         """The number of each kind."""
         return {kind: number for number, kind in enumerate(self.kinds)}
+
+    @cached_property
+    def of_service(self) -> dict[str, list[int]]:
+        """The kinds of each service that has a rate, by number."""
+        found: dict[str, list[int]] = {name: [] for name in self.rates}
+        for number, kind in enumerate(self.kinds):
+            found[kind.work.service].append(number)
+        return found
 
     def on(self, gpu: str, profile: str) -> int:
         """How many instances of a profile are wanted."""
@@ -94,28 +111,11 @@ class OptionGroup(NamedTuple):
     is_even: bool = False  # its GPUs share instances out evenly: then it has a single option
 
 
-class PlacementCounts(NamedTuple):
-    """What was decided, in counts."""
+class Decision(NamedTuple):
+    """What was decided: the value of each variable."""
 
-    pools: Sequence[OptionGroup]
-    options: list[dict[tuple[int, int], int]]  # of each pool: GPUs of each option
-    placed: list[dict[int, int]]  # of each pool: instances of each kind group, kept ones included
-    kept: list[dict[int, int]]  # of each pool: instances of each kind that are kept
+    values: list[int]
     nodes: dict[tuple[int, str], int] | None  # GPUs of a group that are used on a node
-
-    @property
-    def kept_by_kind(self) -> Counter[int]:
-        """How many of each kind are kept."""
-        return sum(map(Counter, self.kept), Counter())
-
-    def counts(self, demand: Demand) -> tuple[int, ...]:
-        """How many of each kind there are, with those that constraints have added."""
-        counts = list(demand.counts)
-        for number, group in enumerate(demand.groups):
-            if group.can_grow:
-                (kind,) = group.kinds
-                counts[kind] = sum(placed.get(number, 0) for placed in self.placed)
-        return tuple(counts)
 
 
 class Aim(NamedTuple):
@@ -148,20 +148,17 @@ class PlacementModel:
         self._add_demand()
         self._add_gpus()
         self.kept = {v: 1 for k in self.k for v in k.values()}
-        self.used = {
-            v: 1 for y in self.y for (s, _), v in y.items() if not groups[s].is_held
-        }  # GPUs on which nothing stays that is foreign
-        prices = [demand.price_of(group) for group in groups]
-        unit = lcm(*(price.denominator for price in prices)) if prices else 1
-        step = gcd(*(int(price * unit) for price in prices)) or 1
+        used = {v: groups[s] for y in self.y for (s, _), v in y.items() if not groups[s].is_held}
+        self.used = dict.fromkeys(used, 1)  # GPUs on which nothing stays that is foreign
+        self.running = Counter[int]()  # instances that can be kept, by kind
+        for group in groups:
+            for each in group.instances:
+                if each.kind >= 0:
+                    self.running[each.kind] += len(group.members)
         #: What GPUs cost, in whole steps of `cost_step`.
-        self.cost_step = Fraction(step, unit)
-        self.cost = {
-            v: int(prices[s] / self.cost_step)
-            for y in self.y
-            for (s, _), v in y.items()
-            if prices[s]
-        }
+        prices = {v: price for v, group in used.items() if (price := demand.price_of(group))}
+        self.cost_step = common_step(prices.values()) or Fraction(1)
+        self.cost = {v: int(price / self.cost_step) for v, price in prices.items()}
 
     def branch(self) -> PlacementModel:
         """Return the same model, to which rows can be added."""
@@ -176,52 +173,46 @@ class PlacementModel:
     def _add_pool(self, pool: OptionGroup) -> None:
         program, demand = self.program, self.demand
         y = {at: program.variable(len(self.groups[at[0]].members)) for at in pool.options}
-        room: dict[tuple[str, str], dict[int, int]] = {}
-        there: dict[tuple[str, str], dict[int, int]] = {}
-        keeps: dict[int, dict[int, int]] = {}
-        stays: dict[int, dict[int, int]] = {}
-        for at, number in y.items():
+        # by profile of a GPU, or by kind: how many each option has
+        room, there, keeps, stays = (defaultdict[Any, dict[int, int]](dict) for _ in range(4))
+        for at, v in y.items():
             key, option = self.groups[at[0]].gpu.key, self.option(at)
-            for profile, count in option.counts:
-                room.setdefault((key, profile), {})[number] = count
-            for profile, count in option.there:
-                there.setdefault((key, profile), {})[number] = count
-            for kind, count in option.keeps:
+            for profile, n in option.counts:
+                room[key, profile][v] = n
+            for profile, n in option.there:
+                there[key, profile][v] = n
+            for kind, n in option.keeps:
                 if kind not in pool.excluded:
-                    keeps.setdefault(kind, {})[number] = count
+                    keeps[kind][v] = n
                 if option.stays:
-                    stays.setdefault(kind, {})[number] = count
-        most = {block: self._reach(terms) for block, terms in room.items()}
+                    stays[kind][v] = n
         x: dict[int, int] = {}
-        on: dict[tuple[str, str], dict[int, int]] = {}
+        on: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         for i, group in enumerate(demand.groups):
             block = group.gpu, group.profile
             if block in room and not pool.excluded.issuperset(group.kinds):
-                high = most[block] if group.can_grow else self._wanted(group)
-                x[i] = program.variable(min(high, most[block]))
-                on.setdefault(block, {})[x[i]] = 1
-        group_of = {kind: i for i in x for kind in demand.groups[i].kinds}
+                most = self._reach(room[block])
+                x[i] = program.variable(most if group.can_grow else min(self._wanted(group), most))
+                on[block][x[i]] = 1
+        group_of = {kind: demand.groups[i] for i in x for kind in demand.groups[i].kinds}
         k: dict[int, int] = {}
         for kind, terms in keeps.items():
             if kind in group_of:
-                high = self._reach(terms)
-                if not demand.groups[group_of[kind]].can_grow:
-                    high = min(high, demand.counts[kind])
-                k[kind] = program.variable(high)
-                program.at_most({k[kind]: 1} | {v: -n for v, n in terms.items()}, 0)
+                most = self._reach(terms)
+                grows = group_of[kind].can_grow
+                k[kind] = program.variable(most if grows else min(most, demand.counts[kind]))
+                program.at_most({k[kind]: 1} | _negative(terms), 0)
         for kind, terms in stays.items():  # what stays as it is keeps all it has
-            kept = {k[kind]: -1} if kind in k else {}
-            program.at_most(terms | kept, 0)
-        for i, number in x.items():
-            own = {k[kind]: 1 for kind in demand.groups[i].kinds if kind in k}
-            if own:
-                program.at_most(own | {number: -1}, 0)
+            program.at_most(terms | ({k[kind]: -1} if kind in k else {}), 0)
+        for i, v in x.items():
+            if own := {k[kind]: 1 for kind in demand.groups[i].kinds if kind in k}:
+                program.at_most(own | {v: -1}, 0)
         for block, terms in on.items():
-            program.at_most(terms | {v: -n for v, n in room[block].items()}, 0)
+            program.at_most(terms | _negative(room[block]), 0)
             if block in there:  # what is there and is used for something, kept or not
                 r = program.variable(self._reach(there[block]))
-                program.at_most({r: 1} | dict.fromkeys(terms, -1), 0)
-                program.at_most({r: 1} | {v: -n for v, n in there[block].items()}, 0)
+                program.at_most({r: 1} | _negative(terms), 0)
+                program.at_most({r: 1} | _negative(there[block]), 0)
                 self.r.append(r)
         self.y.append(y)
         self.x.append(x)
@@ -236,13 +227,30 @@ class PlacementModel:
             terms = {x[i]: 1 for x in self.x if i in x}
             if group.can_grow:
                 self.program.at_least(terms, self._wanted(group))
-            else:
-                self.program.equal(terms, self._wanted(group))
-                for kind in group.kinds:
-                    kept = {k[kind]: 1 for k in self.k if kind in k}
-                    if len(kept) > 1:
-                        self.program.at_most(kept, self.demand.counts[kind])
+                continue
+            self.program.equal(terms, self._wanted(group))
+            for kind in group.kinds:
+                kept = {k[kind]: 1 for k in self.k if kind in k}
+                if len(kept) > 1:
+                    self.program.at_most(kept, self.demand.counts[kind])
         self._asked = range(first, len(self.program.rows))
+
+    def _add_gpus(self) -> None:
+        of: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        by_type: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        for y in self.y:
+            for (s, _), v in y.items():
+                of[s][v] = by_type[self.groups[s].gpu.key][v] = 1
+        for s, variables in of.items():
+            self.program.choose(variables, len(self.groups[s].members))
+        for key, cap in self.demand.caps.items():
+            if key in by_type:
+                self.program.at_most(by_type[key], cap)
+        for limit in self.demand.group_limits:
+            step = common_step(limit.weights.values())
+            weights = {s: int(self.demand.weight_in(limit, self.groups[s]) / step) for s in of}
+            counted = {v: weights[s] for s, own in of.items() for v in own if weights[s]}
+            self.program.at_most(counted, int(limit.at_most // step))
 
     def bound_placed(self, limits: Limits) -> int | None:
         """Bound how many of the instances wanted have a place at once.
@@ -256,23 +264,29 @@ class PlacementModel:
             some.rows[at] = some.rows[at]._replace(low=0)
         return some.prove({v: 1 for x in self.x for v in x.values()}, limits, 0)
 
-    def _add_gpus(self) -> None:
-        of: dict[int, list[int]] = {}
-        by_type: dict[str, dict[int, int]] = {}
-        for y in self.y:
-            for (s, _), number in y.items():
-                of.setdefault(s, []).append(number)
-                by_type.setdefault(self.groups[s].gpu.key, {})[number] = 1
-        for s, variables in of.items():
-            self.program.choose(variables, len(self.groups[s].members))
-        for key, cap in self.demand.caps.items():
-            if key in by_type:
-                self.program.at_most(by_type[key], cap)
-        for limit in self.demand.group_limits:
-            step = common_step(limit.weights.values())
-            weights = {s: self.demand.weight_in(limit, self.groups[s]) / step for s in of}
-            counted = {v: int(weights[s]) for s, own in of.items() for v in own if weights[s]}
-            self.program.at_most(counted, int(limit.at_most // step))
+    # --- what a solution has ----------------------------------------------------------------------
+
+    def kept_in(self, values: Sequence[int]) -> int:
+        """Return how many instances a solution keeps."""
+        return _sum(self.kept, values)
+
+    def cost_of(self, values: Sequence[int]) -> GpuCost:
+        """Return what the GPUs of a solution cost, and how many are used that are not held."""
+        return GpuCost(_sum(self.cost, values) * self.cost_step, _sum(self.used, values))
+
+    def count_kinds(
+        self, parts: Sequence[Mapping[int, int]], values: Sequence[int]
+    ) -> Counter[int]:
+        """Return how many a solution has by the keys of some parts: `x`, or `k`."""
+        return sum((Counter({key: values[v] for key, v in of.items()}) for of in parts), Counter())
+
+    def counts_of(self, values: Sequence[int]) -> list[int]:
+        """Return how many of each kind there are, with those that constraints have added."""
+        counts, placed = [*self.demand.counts], self.count_kinds(self.x, values)
+        for number, group in enumerate(self.demand.groups):
+            if group.can_grow:
+                counts[group.kinds[0]] = placed[number]
+        return counts
 
     # --- one aim after the other ------------------------------------------------------------------
 
@@ -302,15 +316,12 @@ class PlacementModel:
         self, limits: Limits, best: list[int] | None = None, nodes: int | None = None
     ) -> list[int] | None:
         """Find the least cost, and of that the fewest GPUs that are not held."""
-        cost = {v: -n for v, n in self.cost.items()}
-        best = self.pursue("cost", cost, limits, best, nodes)
+        best = self.pursue("cost", _negative(self.cost), limits, best, nodes)
         if best is None or self.has_one_price:
             return best
-        return self.pursue("gpus", dict.fromkeys(self.used, -1), limits, best, nodes)
+        return self.pursue("gpus", _negative(self.used), limits, best, nodes)
 
-    def solve(
-        self, limits: Limits, budget: tuple[Fraction, int] | None = None
-    ) -> PlacementCounts | None:
+    def solve(self, limits: Limits, budget: tuple[Fraction, int] | None = None) -> Decision | None:
         """Pursue all aims in their order; None if nothing is found.
 
         Least cost and fewest GPUs, or no more than a `budget` of both; fewest instances beyond the
@@ -319,10 +330,8 @@ class PlacementModel:
         best = None
         if budget is not None:
             self.allow(budget)
-        else:
-            best = self.find_least(limits)
-            if best is None:
-                return None
+        elif (best := self.find_least(limits)) is None:
+            return None
         grown = {x[i]: -1 for x in self.x for i in x if self.demand.groups[i].can_grow}
         if grown or best is None:
             best = self.pursue("grown", grown, limits, best)
@@ -330,9 +339,10 @@ class PlacementModel:
             best = self.pursue("kept", self.kept, limits, best)
         return None if best is None else self.finish(limits, best)
 
-    def cost_of(self, values: Sequence[int]) -> tuple[Fraction, int]:
-        """Return what the GPUs of a solution cost, and how many are used that are not held."""
-        return _sum(self.cost, values) * self.cost_step, _sum(self.used, values)
+    @property
+    def has_ended(self) -> bool:
+        """Whether the solver says of each aim that no more is possible."""
+        return all(aim.has_ended for aim in self.aims.values())
 
     @property
     def has_one_price(self) -> bool:
@@ -344,7 +354,7 @@ class PlacementModel:
         self.program.at_most(self.cost, int(budget[0] // self.cost_step))
         self.program.at_most(self.used, budget[1])
 
-    def finish(self, limits: Limits, best: list[int]) -> PlacementCounts:
+    def finish(self, limits: Limits, best: list[int]) -> Decision:
         """Restart most of the rest in place, on fewest GPUs touched, then on fewest nodes.
 
         Then what starts and stops is spread over GPUs: on one it happens one by one. Where starts
@@ -352,17 +362,16 @@ class PlacementModel:
         """
         touched: dict[int, int] = {}
         crowded: dict[int, int] = {}
-        for y in self.y:
-            for at, v in y.items():
-                option, group = self.option(at), self.groups[at[0]]
-                touched[v] = 1 if option.stays else -int(not group.works)
-                if not option.stays:
-                    there, kept = len(group.instances), sum(n for _, n in option.keeps)
-                    new = sum(n for _, n in option.counts) - kept
-                    crowded[v] = there**2 - (_START * new + there - kept) ** 2
+        for at, v in (pair for y in self.y for pair in y.items()):
+            option, group = self.option(at), self.groups[at[0]]
+            touched[v] = 1 if option.stays else -int(not group.works)
+            if not option.stays:
+                there, kept = len(group.instances), sum(n for _, n in option.keeps)
+                new = sum(n for _, n in option.counts) - kept
+                crowded[v] = there**2 - (_START * new + there - kept) ** 2
         for name, terms in (("reused", dict.fromkeys(self.r, 1)), ("touched", touched)):
             best = self.pursue(name, terms, limits, best) or best
-        nodes, taken = None, dict[tuple[int, str], int]()
+        taken: dict[tuple[int, str], int] = {}
         found: list[int] | None = best
         pairs = {(s, card.node) for s, group in enumerate(self.groups) for card in group.members}
         if len(pairs) <= _MOST_PAIRS:
@@ -374,14 +383,8 @@ class PlacementModel:
             if any(option.as_cut for group in self.groups for option in group.options):
                 crowded = {}
             best = self.pursue("crowded", crowded, limits, found, _SPREAD_NODES) or found
-            nodes = {pair: n for pair, v in taken.items() if (n := best[v])} if taken else None
-        return PlacementCounts(
-            self.pools,
-            [_positive(y, best) for y in self.y],
-            [_positive(x, best) for x in self.x],
-            [_positive(k, best) for k in self.k],
-            nodes,
-        )
+        is_known = taken and found is not None
+        return Decision(best, {pair: best[v] for pair, v in taken.items()} if is_known else None)
 
     def count_nodes(self) -> tuple[dict[str, int], dict[tuple[int, str], int]]:
         """Add variables: whether a node is used, by name, and GPUs of each group on each node."""
@@ -406,16 +409,15 @@ class PlacementModel:
         best = self.find_least(limits, nodes=nodes)
         if best is None:
             return None
-        return GpuCost(*self.cost_of(best)), self.prove_least(limits)[0] is Proof.CHECKED
+        return self.cost_of(best), self.prove_least(limits)[0] is Proof.CHECKED
 
     def prove_least(self, limits: Limits) -> tuple[Proof, Fraction]:
         """Return the weakest proof of the least cost and the fewest GPUs, and the cost's bound."""
         proofs, least = [], self.certified
-        for name in ("cost", "gpus"):
-            if name in self.aims:
-                bound, proof = self.prove(name, limits)
-                proofs.append(proof)
-                least = max(least, -bound * self.cost_step) if name == "cost" else least
+        for name in self.aims.keys() & {"cost", "gpus"}:
+            bound, proof = self.prove(name, limits)
+            proofs.append(proof)
+            least = max(least, -bound * self.cost_step) if name == "cost" else least
         # a budget says what to spend
         return min(proofs, key=_PROOFS.index, default=Proof.NONE), least
 
@@ -424,14 +426,12 @@ class PlacementModel:
         aim = self.aims[name]
         bound = self._reach(aim.terms)
         if name == "kept":  # no more of a kind than run, nor than are wanted
-            run: Counter[int] = Counter()
-            for group in self.groups:
-                for each in group.instances:
-                    run[each.kind] += len(group.members)
-            for kinds in self.demand.groups:
-                for kind in () if kinds.can_grow else kinds.kinds:
-                    run[kind] = min(run[kind], self.demand.counts[kind])
-            bound = run.total() - run[-1]
+            run = Counter(self.running)
+            for kind in (
+                k for group in self.demand.groups if not group.can_grow for k in group.kinds
+            ):
+                run[kind] = min(run[kind], self.demand.counts[kind])
+            bound = run.total()
         if bound > aim.value and self.is_exact:
             proved = self.program.prove(aim.terms, limits, aim.value, aim.rows)
             bound = bound if proved is None else min(bound, proved)
@@ -444,5 +444,5 @@ def _sum(terms: Mapping[int, int], values: Sequence[int]) -> int:
     return sum(n * values[v] for v, n in terms.items())
 
 
-def _positive(variables: Mapping[K, int], best: Sequence[int]) -> dict[K, int]:
-    return {key: best[v] for key, v in variables.items() if best[v]}
+def _negative(terms: Mapping[int, int]) -> dict[int, int]:
+    return {v: -n for v, n in terms.items()}

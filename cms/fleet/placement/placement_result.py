@@ -1,13 +1,12 @@
-"""A plan on numbered GPUs: what was decided, what is proved of it, and that it was checked."""
+"""A plan on numbered GPUs: what was decided, proved and checked; or why it has no place there."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import floor
-from typing import NamedTuple
 
 from ...errors import AlgorithmError
 from ...problem.parts import GroupLimit
@@ -16,30 +15,16 @@ from ...solving.solution import Proof
 from ...values.numbers import shown
 from ...values.words import money
 from ..deployment.checking import check_deployment, has_our_work
-from ..deployment.guesses import doubtful, in_doubt
-from ..deployment.instance import Work
+from ..deployment.instance import WHOLE, Mode
 from ..deployment.model import Deployment, FleetGpu
 from ..deployment.wanted import DesiredState
+from ..serving.gpus_used import tell_limit
+from ..serving.operating_point import mps_share
+from .constraint_rows import build_model
 from .constraints import PlacementConstraints, find_constraint_violations
-
-
-class GpuCost(NamedTuple):
-    """What GPUs cost, and how many they are, without those on which something foreign stays."""
-
-    cost: Fraction
-    gpus: int
-
-    def tell(self, currency: str = "") -> str:
-        """Say both, in money if there is a currency."""
-        gpus = f"{self.gpus} GPU{'s' * (self.gpus != 1)}"
-        if self.cost == self.gpus and not currency:
-            return gpus
-        return f"{gpus} ({_tell_cost(self.cost, currency)})"
-
-
-def _tell_cost(cost: Fraction, currency: str) -> str:
-    """Say a cost: ``41.20 EUR/h``, or in no currency ``cost 41.2``."""
-    return money(cost, currency) if currency else f"cost {shown(cost)}"
+from .gpu_group import GpuCost, place_of, tell_cost
+from .placement_model import PlacementModel
+from .program import Limits
 
 
 @dataclass(frozen=True)
@@ -120,7 +105,7 @@ class PlacementResult:
         said = f" ({word})" if is_asked else ""
         lines = [f"{n} x {key} more than planned{said}" for key, n in self.more_gpus.items()]
         if has_cost:
-            lines.append(f"{_tell_cost(self.cost, currency)} ({word})")
+            lines.append(f"{tell_cost(self.cost, currency)} ({word})")
         costs, about = self.constraint_costs.items(), "" if self.are_costs_proved else "about "
         lines += [f"{name}: costs {about}{each.tell(currency)}" for name, each in costs]
         if len(costs) > 1 and self.constraints_cost is not None:
@@ -170,11 +155,10 @@ def check_placement(
         for before, after in pairs
         if before.foreign != after.foreign
     ]
-    doubts = {node.name: doubtful(node) for node in fleet.nodes}
     faults += [
         Violation("foreign", before.name, f"no {each.place}, which may be another's", "it there")
         for before, after in pairs
-        for each in in_doubt(before, doubts[before.node])
+        for each in fleet.in_doubt(before)
         if (each.profile, each.start) not in {(one.profile, one.start) for one in after.instances}
     ]
     for key, n in found.gpus.items():
@@ -185,7 +169,7 @@ def check_placement(
             needs = f"at most {shown(limit.at_most)} in group {limit.name}"
             faults.append(Violation("gpus", "the deployment", shown(used), needs))
     faults += find_constraint_violations(deployment, constraints, wanted)
-    kept = sum(_count_kept(before, after) for before, after in pairs)
+    kept = (fleet.places() & deployment.places()).total()
     if not found.kept <= min(kept, found.most_kept):
         has = f"{kept} kept of {found.most_kept} at most"
         faults.append(Violation("kept", "the deployment", has, f"{found.kept} kept"))
@@ -195,14 +179,141 @@ def check_placement(
     return replace(found, changed=changed)
 
 
-def _count_kept(before: FleetGpu, after: FleetGpu) -> int:
-    """Count the managed instances that keep their place and work."""
+# --- why there is none ----------------------------------------------------------------------------
 
-    def doing(card: FleetGpu) -> Counter[tuple[str, int | None, Work]]:
-        return Counter(
-            (each.profile, each.start, each.work)
-            for each in card.instances
-            if each.is_managed and each.work is not None
-        )
+#: Builds the placement model of a desired state under some constraints.
+Builder = Callable[[DesiredState, PlacementConstraints], PlacementModel]
+#: GPUs that are named where a profile fits on none.
+_NAMED = 3
 
-    return (doing(before) & doing(after)).total()
+
+@dataclass(frozen=True)
+class PlacementInfeasible:
+    """What is wanted cannot be placed on the fleet.
+
+    `proof`: ``CHECKED``: prices of the rows of the placement model prove it exactly. ``SOLVER``: a
+    solver says so.
+
+    Examples
+    --------
+    >>> print(
+    ...     PlacementInfeasible(
+    ...         ("2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb",)
+    ...     )
+    ... )
+    unplaceable, proof checked: 2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb
+    """
+
+    reasons: tuple[str, ...]
+    proof: Proof = Proof.CHECKED
+
+    def __str__(self) -> str:
+        proof = "proof checked" if self.proof is Proof.CHECKED else "on a solver's word"
+        return f"unplaceable, {proof}: {'; '.join(self.reasons)}"
+
+
+def explain_infeasibility(
+    wanted: DesiredState,
+    fleet: Deployment,
+    constraints: PlacementConstraints,
+    limits: Limits,
+    build: Builder | None = None,
+) -> PlacementInfeasible:
+    """Say why there is no placement: a lack of GPUs, a cap on them, or constraints.
+
+    The reasons are the profiles for which there is too little room, else the caps and constraints
+    without each of which there is a placement. `build`: Builds the model of all plans, whose
+    counts are not those of `wanted`.
+    """
+    make = build or (lambda state, some: build_model(state, fleet, some))
+    model = make(wanted, constraints)
+    if build is None and (lack := tuple(_list_lacking(model, fleet))):
+        return PlacementInfeasible(lack)
+    without: list[tuple[str, DesiredState, PlacementConstraints]] = []
+    for key, cap in wanted.max_gpus.items():
+        others = {name: n for name, n in wanted.max_gpus.items() if name != key}
+        what = f"at most {cap} x {key} may be used, and with more"
+        without.append((what, replace(wanted, max_gpus=others), constraints))
+    for limit in wanted.group_limits:
+        rest = tuple(each for each in wanted.group_limits if each is not limit)
+        what = f"at most {tell_limit(limit)} may be used, and with more"
+        without.append((what, replace(wanted, group_limits=rest), constraints))
+    for name in constraints.split():
+        what = f"{name} is asked for, and without it"
+        without.append((what, wanted, constraints.without(name)))
+    reasons = tuple(
+        f"{what} there is a placement"
+        for what, state, some in without
+        if make(state, some).program.maximise({}, limits).values is not None
+    )
+    is_proved = model.is_exact and model.program.is_infeasible(limits)
+    if not reasons:
+        why = "no plan has a place on the fleet's GPUs"
+        if build is None:
+            why = "no layouts of the fleet's GPUs hold the instances wanted"
+            n, bound = sum(wanted.counts.values()), model.bound_placed(limits)
+            why += f": at most {bound} of {n} at once" if bound is not None and bound < n else ""
+        reasons = (f"{why} under the constraints" if constraints else why,)
+    return PlacementInfeasible(reasons, Proof.CHECKED if is_proved else Proof.SOLVER)
+
+
+def _list_lacking(model: PlacementModel, fleet: Deployment) -> Iterator[str]:
+    """Say of which profiles all GPUs hold fewer than are wanted, whatever else is on them."""
+    demand = model.demand
+    for key in sorted({kind.gpu for kind in demand.kinds}):
+        cards = [card for card in fleet.gpus() if card.gpu.key == key]
+        profiles = sorted({kind.profile for kind in demand.kinds if kind.gpu == key})
+        if not cards:
+            counts = " + ".join(f"{demand.on(key, name)} x {name}" for name in profiles)
+            yield f"{counts} of {key} are wanted, and the fleet has no {key}"
+            continue
+        for name in profiles:
+            room = sum(
+                len(group.members) * max(dict(each.counts).get(name, 0) for each in group.options)
+                for group in model.groups
+                if group.gpu.key == key
+            )
+            missing = demand.on(key, name) - room
+            if missing > 0 and not room:
+                yield f"{name} fits on no {key}: {_why_nowhere(name, fleet, cards)}"
+            elif missing > 0:
+                others = sum(len(card.foreign) for card in cards)
+                beside = f" beside {others} foreign instances" if others else ""
+                yield f"{missing} more {name} are needed than {len(cards)} x {key} hold{beside}"
+
+
+def _why_nowhere(name: str, fleet: Deployment, cards: Sequence[FleetGpu]) -> str:
+    """Why a profile fits on none of some GPUs, said of the first few."""
+    profile = next((each for each in cards[0].gpu.profiles if each.name == name), None)
+    is_part = mps_share(name) is None and name != WHOLE
+    said: dict[str, str] = {}
+    for card in cards:
+        node = fleet.node(card.node)
+        doubted = fleet.in_doubt(card)
+        if profile is not None and not node.offers(profile):
+            why = (
+                f"the driver {node.driver} of {card.node} does not offer it, it is there since "
+                f"{profile.since_driver}"
+            )
+        elif card.mode is Mode.FIXED:
+            why = f"{card.name} is fixed, as it was found not fit for a plan"
+        elif card.mode is not Mode.MIG and card.foreign and profile is not None:
+            why = f"{card.name} is shared by {_owners(card)} without MIG"
+        elif card.foreign and not is_part:
+            why = f"{card.name} has {_owners(card)} on it"
+        elif doubted and (card.mode is not Mode.MIG or not is_part):
+            why = f"{card.name} has instances on it that may be another's"
+        elif any(each.start is None for each in (*card.foreign, *doubted)):
+            why = f"the starts of the instances on {card.name} are not known"
+        else:
+            held = (*card.foreign, *doubted)
+            pinned = list(map(place_of, held))
+            why = f"{card.name}: {card.gpu.why_not({name: 1}, around=pinned)}"
+        said.setdefault(why.replace(card.name, "", 1), why)
+    shown = list(said.values())[:_NAMED]
+    more = f"; and {len(said) - _NAMED} more reasons" if len(said) > _NAMED else ""
+    return "; ".join(shown) + more
+
+
+def _owners(card: FleetGpu) -> str:
+    return ", ".join(sorted({each.owner or "" for each in card.foreign}))

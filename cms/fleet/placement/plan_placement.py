@@ -1,7 +1,12 @@
-"""A plan and its placement in one search: of all plans for a fleet the cheapest that keeps most."""
+"""A plan and its placement in one search: of all plans for a fleet the cheapest that keeps most.
+
+It is the placement model with counts as variables. Every service's rate is a row of whole numbers,
+and what runs today may go on at its own point wherever the new limits admit that.
+"""
 
 from __future__ import annotations
 
+import random
 import threading
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -12,13 +17,13 @@ from math import inf
 from ...errors import AlgorithmError, CmsError, InvalidOption
 from ...solving.solution import Proof
 from ...values.numbers import Number, exact, shown
+from ..deployment.instance import Kind
 from ..deployment.model import Deployment
 from ..deployment.recounting import recounted
 from ..deployment.wanted import DesiredState, desired_state
 from ..serving.plan import Plan
-from .constraint_rows import is_covered
+from .constraint_rows import build_model, find_growing_services, is_covered, list_kinds
 from .constraints import PlacementConstraints, placement_constraints
-from .infeasibility import PlacementInfeasible, explain_infeasibility
 from .kept_bound import PlanBound
 from .placement import (
     TOO_LATE,
@@ -28,9 +33,8 @@ from .placement import (
     price_constraints,
     require_same_devices,
 )
-from .placement_model import PlacementModel
-from .placement_result import PlacementResult
-from .plan_space import PlanModel, PlanSpace, find_plans, works_of
+from .placement_model import Demand, KindGroup, PlacementModel
+from .placement_result import PlacementInfeasible, PlacementResult, explain_infeasibility
 from .program import Limits
 
 #: The share of the time left that is searched; what was chosen is put on GPUs in the rest.
@@ -38,6 +42,11 @@ _SEARCH = 0.9
 #: Nodes of a search for plans that cost less than the one that was made, and where nothing runs:
 #: 2,000 took 10 s of CPU on 1,500 GPUs of two prices, for the same number of GPUs.
 _NODES, _FIRST_NODES = 2000, 200
+#: Most variables of a program that is searched as a whole for plans that keep more, and most nodes.
+_WHOLE, _WHOLE_NODES = 6000, 20_000
+#: GPUs that are free in a neighbourhood, how many in a row may change nothing, and most nodes of
+#: its search, and of that for fewer instances.
+_FREE_GROUPS, _PATIENCE, _FEW_NODES = 10, 10, 200
 
 
 def place_plan(
@@ -93,9 +102,47 @@ def place_plan(
             why = "a plan for equal routing is placed as it was made; leave it out"
             raise InvalidOption(f"extra_cost is {shown(extra)}, and {why}")
         return place(wanted, fleet, constraints=constraints, time_limit=time_limit, cancel=cancel)
-    fleet = recounted(fleet, wanted.services, wanted.rule, works_of(plan).values())
+    works = [kind.work for kind in list_served(plan).values()]
+    fleet = recounted(fleet, wanted.services, wanted.rule, works)
     require_same_devices(wanted, fleet)
     return _PlanPlacer(plan, wanted, fleet, constraints, limits, seed).find(extra)
+
+
+def list_served(plan: Plan) -> dict[tuple[str, str, str], Kind]:
+    """Return what instances may do at the plan's points: ``{(GPU, profile, service): kind}``."""
+    kinds = (kind for kind in list_kinds(plan) if kind.work.supply_rps)
+    return {(kind.gpu, kind.profile, kind.work.service): kind for kind in kinds}
+
+
+def build_plan_demand(now: Deployment, wanted: DesiredState, plan: Plan) -> Demand:
+    """Return what all plans may have: the plan's points, and those of today that still do.
+
+    The supplies of `now` are counted as the plan does.
+    """
+    served = list_served(plan)
+    found = {*served.values()}
+    for kind in now.kinds():
+        new = served.get((kind.gpu, kind.profile, kind.work.service), kind)
+        # the same setting with other figures was measured anew since
+        if _is_admitted(plan, kind) and (new == kind or kind.order != new.order):
+            found.add(kind)
+    kinds = sorted(found, key=lambda kind: (kind.order, str(kind.work.supply_rps)))
+    groups = [KindGroup(each.gpu, each.profile, (n,), True) for n, each in enumerate(kinds)]
+    rates = {job.name: job.demand for job in plan.serving.problem.jobs}
+    return Demand.of(wanted, kinds, [0] * len(kinds), groups, rates)
+
+
+def _is_admitted(plan: Plan, kind: Kind) -> bool:
+    """Whether an instance that runs today may count for what it does under the plan."""
+    serving, work = plan.unshared("a deployment"), kind.work
+    service = next((each for each in serving.services if each.name == work.service), None)
+    return (
+        service is not None
+        and service.model == work.point.model
+        and bool(work.supply_rps and serving.rule.supply(service, work.point))
+        and kind.gpu in {gpu.key for gpu in serving.gpus}
+        and work.point.processes <= (serving.max_processes or work.point.processes)
+    )
 
 
 @dataclass(frozen=True)
@@ -110,9 +157,24 @@ class _PlanPlacer:
     seed: int
 
     @cached_property
-    def plans(self) -> PlanSpace:
-        """The plans to choose from."""
-        return find_plans(self.fleet, self.plan)
+    def demand(self) -> Demand:
+        """What there is to choose from."""
+        return build_plan_demand(self.fleet, self.wanted, self.plan)
+
+    @cached_property
+    def model(self) -> PlacementModel:
+        """The model of all plans under the constraints."""
+        return self.build(self.wanted, self.constraints)
+
+    @cached_property
+    def is_certified(self) -> bool:
+        """Whether the plan's certificate is about all plans: points of today that give no more."""
+        best = list_served(self.plan)
+        return all(
+            new is not None and kind.work.supply_rps <= new.work.supply_rps
+            for kind in self.demand.kinds
+            for new in [best.get((kind.gpu, kind.profile, kind.work.service))]
+        )
 
     @property
     def replicas(self) -> dict[str, int]:
@@ -120,47 +182,35 @@ class _PlanPlacer:
         jobs = self.plan.unshared("placing").problem.jobs
         return {job.name: job.replicas.count for job in jobs if job.replicas is not None}
 
-    def build(
-        self, constraints: PlacementConstraints, wanted: DesiredState | None = None
-    ) -> PlanModel:
-        """Build the model of all plans under some constraints."""
+    def build(self, wanted: DesiredState, constraints: PlacementConstraints) -> PlacementModel:
+        """Build the model of all plans under some limits and constraints."""
         asked = constraints.min_replicas
         is_bound = self.is_certified and all(asked.get(s, 0) >= n for s, n in self.replicas.items())
         least = self.plan.solution.lower_bound if is_bound else Fraction(0)
-        return PlanModel(self.fleet, wanted or self.wanted, self.plans, constraints, least)
-
-    @property
-    def is_certified(self) -> bool:
-        """Whether the plan's certificate is about all plans: points of today that give no more."""
-        works = works_of(self.plan)
-        return all(
-            (best := works.get((kind.gpu, kind.profile, kind.work.service))) is not None
-            and kind.work.supply_rps <= best.supply_rps
-            for kind in self.plans.kinds
-        )
+        own = replace(self.demand, caps=wanted.max_gpus, group_limits=wanted.group_limits)
+        return build_model(wanted, self.fleet, constraints, least, own)
 
     def find(self, extra: Fraction) -> PlacementResult | PlacementInfeasible:
         """Find the placement."""
-        program, made = self.build(self.constraints), None
-        model = program.model
+        made, model = None, self.model
         if not self.fleet.kinds() and self.has_enough:
             found = match_groups(self.wanted, self.plan, self.fleet, self.limits)
             if isinstance(found, PlacementResult) and found.least_cost:
                 made = replace(found, is_of_all_plans=True)
                 if model.has_one_price:
-                    return self.price(made, model)
-        fixed, blind = program.keep_plan(self.limits)
-        if made is None and blind is None and not all(a.has_ended for a in fixed.aims.values()):
+                    return self.price(made)
+        fixed, blind = self.keep_plan()
+        if made is None and blind is None and not fixed.has_ended:
             raise CmsError(TOO_LATE)
         nodes = _NODES if made is None else _FIRST_NODES
-        values, (proof, least) = self.find_cheapest(model, blind, nodes)
+        values, (proof, least) = self.find_cheapest(blind, nodes)
         if made is not None and (values is None or made.spent <= model.cost_of(values)):
             is_least = values is not None and made.spent == model.cost_of(values)
             made = replace(made, cost_proof=proof if is_least else Proof.NONE, least_cost=least)
-            return self.price(made, model)
+            return self.price(made)
         if values is None:
-            return self.explain(program)
-        return self.keep_most(program, values, blind, extra, (proof, least))
+            return self.explain()
+        return self.keep_most(values, blind, extra, (proof, least))
 
     @property
     def has_enough(self) -> bool:
@@ -172,13 +222,31 @@ class _PlanPlacer:
         is_all = self.constraints == PlacementConstraints(replicas)
         return is_all and all(there[service] >= n for service, n in replicas.items())
 
+    def keep_plan(self) -> tuple[PlacementModel, list[int] | None]:
+        """Find what the plan as it was made keeps, with what constraints add to it."""
+        model, growing = self.model.branch(), find_growing_services(self.wanted, self.constraints)
+        grown: dict[int, int] = {}
+        for number, kind in enumerate(self.demand.kinds):
+            terms = {x[number]: 1 for x in model.x if number in x}
+            count = self.wanted.counts.get(kind, 0)
+            if kind.work.service in growing:
+                model.program.at_least(terms, count)
+                grown |= dict.fromkeys(terms, -1)
+            else:
+                model.program.equal(terms, count)
+        best = model.find_least(self.limits)
+        for name, aim in (("grown", grown), ("kept", model.kept)) if best is not None else ():
+            best = model.pursue(name, aim, self.limits, best)
+        return model, best
+
     def find_cheapest(
-        self, model: PlacementModel, blind: list[int] | None, nodes: int
+        self, blind: list[int] | None, nodes: int
     ) -> tuple[list[int] | None, tuple[Proof, Fraction]]:
         """Find a plan at the least cost, the one that was made if it has that, and the proof."""
+        model = self.model
         least = model.certified
         if blind is not None and least and model.has_one_price:
-            cost = model.cost_of(blind)[0]
+            cost = model.cost_of(blind).cost
             if cost <= (self.plan.solution.cost or 0):
                 return blind, (Proof.CHECKED if cost == least else Proof.NONE, least)
         cheapest = model.branch()
@@ -190,68 +258,106 @@ class _PlanPlacer:
 
     def keep_most(
         self,
-        program: PlanModel,
         values: list[int],
         blind: list[int] | None,
         extra: Fraction,
         cost_proof: tuple[Proof, Fraction],
     ) -> PlacementResult:
         """Improve a plan until it keeps most at its cost, and say what is proved of that."""
-        model, limits = program.model, self.limits
+        model, limits = self.model, self.limits
         cost, gpus = model.cost_of(values)
         budget = cost + extra, sum(model.program.highs[v] for v in model.used) if extra else gpus
         model.allow(budget)
         ended = True
-        if program.kept_in(values) < sum(self.plans.running.values()):
+        if model.kept_in(values) < model.running.total():
             searching = limits
             if limits.left < inf:
                 searching = Limits(_SEARCH * limits.left, limits.cancel)
-            values, ended = program.search(values, searching, self.seed)
-        chosen = program.count_kinds(model.x, values), program.count_kinds(model.k, values)
+            values, ended = self.search(values, searching)
         for v in (v for x in model.x for v in x.values()):
             model.program.equal({v: 1}, values[v])
-        kept = program.kept_in(values)
+        kept = model.kept_in(values)
         model.program.at_least(model.kept, kept)
-        bound = PlanBound(model, self.plans, budget).find(chosen, kept, limits)
+        bound = PlanBound(model, budget).find(values, limits)
         if kept > bound:
             raise AlgorithmError("place", f"{kept} are kept, more than the bound {bound}")
         proof = Proof.SOLVER if ended and model.is_exact else Proof.NONE
-        counts = model.finish(limits, values)
         proved = (
             (bound, Proof.CHECKED if kept == bound else proof),
             (Proof.NONE, cost_proof[1]) if extra else cost_proof,
         )
         found = build_result(
-            self.wanted, self.fleet, self.constraints, model, counts, limits, proved
-        )
-        found = replace(
-            found, wanted=replace(found.wanted, budget=found.spent), is_of_all_plans=True,
-            blind_kept=None if blind is None else program.kept_in(blind),
+            self.wanted, self.fleet, self.constraints, model, model.finish(limits, values), limits,
+            proved,
         )  # fmt: skip
-        return self.price(found, model)
+        return self.price(
+            replace(
+                found, wanted=replace(found.wanted, budget=found.spent), is_of_all_plans=True,
+                blind_kept=None if blind is None else model.kept_in(blind),
+            )
+        )  # fmt: skip
 
-    def price(self, found: PlacementResult, model: PlacementModel) -> PlacementResult:
+    def search(self, best: list[int], limits: Limits) -> tuple[list[int], bool]:
+        """Improve a solution; returns also whether the solver says that none keeps more.
+
+        The whole program first; where that does not come to its end, one part after the other.
+        Then a short search for fewer GPUs and instances that keep the same number.
+        """
+        model, ended = self.model, False
+        program, kept = model.program, model.kept
+        if len(program.highs) <= _WHOLE:
+            values, ended = program.maximise(kept, limits, best, _WHOLE_NODES)
+            best = values or best
+        rng, tries, most = random.Random(self.seed), 0, model.running.total()
+        while not ended and tries < _PATIENCE and not limits.over and model.kept_in(best) < most:
+            found = program.improve(best, self._free(rng), kept, limits, _FEW_NODES)
+            tries = 0 if model.kept_in(found) > model.kept_in(best) else tries + 1
+            best = found
+        program.at_least(kept, model.kept_in(best))
+        instances = {v: -1 for x in model.x for v in x.values()}
+        many = 1 + sum(best[v] for v in instances)
+        few = instances | dict.fromkeys(model.used, -many)
+        return program.maximise(few, limits, best, _FEW_NODES).values or best, ended
+
+    def _free(self, rng: random.Random) -> set[int]:
+        """Choose GPUs that share services, and free them and what these services have anywhere."""
+        model, service_of = self.model, [kind.work.service for kind in self.demand.kinds]
+        service = [{service_of[h.kind] for h in g.instances if h.kind >= 0} for g in model.groups]
+        first = rng.randrange(len(model.groups))
+        order = sorted(
+            range(len(model.groups)),
+            key=lambda s: (s != first, -len(service[s] & service[first]), rng.random()),
+        )
+        half = _FREE_GROUPS // 2
+        chosen = {*order[:half], *rng.sample(order, min(len(order), half))}
+        services = set().union(*(service[s] for s in chosen))
+        names = sorted(self.demand.rates)
+        services |= {*rng.sample(names, min(len(names), 4))}
+        free = {v for y in model.y for (s, _), v in y.items() if s in chosen}
+        parts = (pair for part in (*model.x, *model.k) for pair in part.items())
+        return free | {v for number, v in parts if service_of[number] in services}
+
+    def price(self, found: PlacementResult) -> PlacementResult:
         """Say what constraints cost, of all plans."""
         return price_constraints(
             found,
             self.constraints,
-            model,
-            lambda some: self.build(some).model.price_least(self.limits, _NODES),
+            self.model,
+            lambda some: self.build(self.wanted, some).price_least(self.limits, _NODES),
             is_bound=not self.replicas,
         )
 
-    def explain(self, program: PlanModel) -> PlacementInfeasible:
+    def explain(self) -> PlacementInfeasible:
         """Say why no plan has a place: by the plan's certificate, or on a solver's word."""
         if self.limits.over:
             raise CmsError(TOO_LATE)
         serving, least = self.plan.serving, self.plan.solution.lower_bound
         there = sum(card.gpu.key in self.wanted.devices for card in self.fleet.gpus())
         is_bound = all(each.cost == 1 for each in serving.problem.machine_types)
-        is_known = is_covered(self.plan, program.model.groups, program.model.demand)
+        is_known = is_covered(self.plan, self.model.groups, self.demand)
         if is_bound and is_known and self.is_certified and there < least:
             needed = f"{shown(least)} GPUs at least are needed, by the plan's certificate"
             return PlacementInfeasible((f"{needed}, and the fleet has {there}",), Proof.CHECKED)
         return explain_infeasibility(
-            self.wanted, self.fleet, self.constraints, self.limits,
-            lambda state, some: self.build(some, state).model,
-        )  # fmt: skip
+            self.wanted, self.fleet, self.constraints, self.limits, self.build
+        )

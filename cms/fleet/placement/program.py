@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -119,32 +119,79 @@ class Program:
         nodes: int | None = None,
     ) -> Found:
         """Look for the best whole numbers, from a known solution (`hint`) and over few `nodes`."""
-        model = _Model("SCIP", self, terms, nodes)
+        solver, variables, _ = self._load("SCIP", terms)
+        # Ctrl-C is Python's; SCIP would take it for itself and the run would go on.
+        settings = "misc/catchctrlc = FALSE\n" + (
+            "" if nodes is None else f"limits/nodes = {nodes}\n"
+        )
+        if not solver.SetSolverSpecificParametersAsString(settings):
+            raise AlgorithmError("place", f"SCIP does not know one of {settings!r}")
         known = None if hint is None else list(hint)
         if known is not None:
-            model.solver.SetHint(model.variables, known)
-        status = model.run(limits)
-        if status in (model.solver.OPTIMAL, model.solver.FEASIBLE):
-            values = [round(variable.solution_value()) for variable in model.variables]
+            solver.SetHint(variables, known)
+        status = _run(solver, limits)
+        if status in (solver.OPTIMAL, solver.FEASIBLE):
+            values = [round(variable.solution_value()) for variable in variables]
             if self._holds(values):
-                return Found(values, status == model.solver.OPTIMAL)
-        return Found(known, status == model.solver.INFEASIBLE and known is None)
+                return Found(values, status == solver.OPTIMAL)
+        return Found(known, status == solver.INFEASIBLE and known is None)
+
+    def improve(
+        self,
+        values: list[int],
+        free: set[int],
+        terms: Mapping[int, int],
+        limits: Limits,
+        nodes: int,
+    ) -> list[int]:
+        """Improve a solution by some of its variables, all others as they are."""
+        part, order = Program(), sorted(free)
+        at = {v: part.variable(self.highs[v]) for v in order}
+        for row in self.rows:
+            if own := {at[v]: n for v, n in row.terms.items() if v in at}:
+                rest = sum(n * values[v] for v, n in row.terms.items() if v not in at)
+                part.between(own, row.low - rest, row.high - rest)
+        worth = {at[v]: n for v, n in terms.items() if v in at}
+        found = part.maximise(worth, limits, [values[v] for v in order], nodes).values or ()
+        new = dict(zip(order, found, strict=False))
+        return [new.get(v, value) for v, value in enumerate(values)]
 
     def find_prices(
         self, terms: Mapping[int, int], limits: Limits, rows: int | None = None
     ) -> list[float] | None:
         """Return a price for each of the first `rows` of the relaxation; None if time is up."""
-        model = _Model("GLOP", self, terms, rows=rows)
-        if model.run(limits) != model.solver.OPTIMAL:
-            return None
-        return [row.dual_value() for row in model.rows]
+        solver, _, made = self._load("GLOP", terms, rows)
+        return (
+            [row.dual_value() for row in made] if _run(solver, limits) == solver.OPTIMAL else None
+        )
+
+    def _load(
+        self, name: str, terms: Mapping[int, int], rows: int | None = None
+    ) -> tuple[Any, list[Any], list[Any]]:
+        """Return the program as a solver holds it: the solver, its variables and its rows."""
+        from ortools.linear_solver import pywraplp
+
+        solver: Any = pywraplp.Solver.CreateSolver(name)
+        make = solver.IntVar if name == "SCIP" else solver.NumVar
+        variables = [make(0.0, float(high), "") for high in self.highs]
+        made = []
+        for row in self.rows[:rows]:
+            made.append(solver.RowConstraint(row.low, row.high, ""))
+            for at, factor in row.terms.items():
+                made[-1].SetCoefficient(variables[at], float(factor))
+        objective = solver.Objective()
+        for at, factor in terms.items():
+            objective.SetCoefficient(variables[at], float(factor))
+        objective.SetMaximization()
+        return solver, variables, made
 
     def bound(self, terms: Mapping[int, int], prices: Sequence[int], unit: int = 1) -> int:
-        """Return a number that the terms never exceed, whatever the prices of rows are, exactly.
+        """Return what the terms never exceed, whatever the prices of rows are, exactly.
 
-        Lagrange's bound: rows are paid for at their prices (each over `unit`), a variable takes
-        what is best for it between its bounds, and of each choice the best variable is taken. A
-        price of a side that a row does not have counts for nothing, and that of a choice is found.
+        Prices and what is returned are in parts of a `unit`. Lagrange's bound: rows are paid for, a
+        variable takes what is best for it between its bounds, and of each choice the best variable
+        is taken. A price of a side that a row does not have counts for nothing, and that of a
+        choice is found.
         """
         total, left = 0, [0] * len(self.highs)
         for v, n in terms.items():
@@ -161,25 +208,30 @@ class Program:
             total += int(row.high) * max(0, max((left[v] for v in row.terms), default=0))
             for v in row.terms:
                 left[v] = 0
-        return (
-            total + sum(n * high for n, high in zip(left, self.highs, strict=True) if n > 0)
-        ) // unit
+        return total + sum(n * high for n, high in zip(left, self.highs, strict=True) if n > 0)
 
     def prove(
         self, terms: Mapping[int, int], limits: Limits, goal: int, rows: int | None = None
     ) -> int | None:
         """Return the least bound that prices of the first `rows` prove; one at `goal` is enough."""
-        duals = self.find_prices(terms, limits, rows)
         best: int | None = None
-        for unit in DENOMINATORS if duals is not None else ():
-            bound = self.bound(terms, [round(dual * unit) for dual in duals or ()], unit)
+        for unit, prices in self.round_prices(terms, limits, rows):
+            bound = self.bound(terms, prices, unit) // unit
             best = bound if best is None else min(best, bound)
             if best <= goal:
                 break
         return best
 
-    def refute(self, limits: Limits) -> list[int] | None:
-        """Return prices of rows that prove that no values satisfy all of them; None if none do."""
+    def round_prices(
+        self, terms: Mapping[int, int], limits: Limits, rows: int | None = None
+    ) -> Iterator[tuple[int, list[int]]]:
+        """Find prices and yield them in parts of several units; nothing if time is up."""
+        duals = self.find_prices(terms, limits, rows)
+        for unit in DENOMINATORS if duals is not None else ():
+            yield unit, [round(dual * unit) for dual in duals or ()]
+
+    def is_infeasible(self, limits: Limits) -> bool:
+        """Whether prices of rows prove that no values satisfy all of them."""
         elastic, lacks = Program(), {}
         elastic.highs, elastic.choices = [*self.highs], self.choices
         for at, row in enumerate(self.rows):
@@ -190,12 +242,8 @@ class Program:
                     lack = elastic.variable(abs(int(side)) + reach)
                     terms[lack], lacks[lack] = sign, -1
             elastic.between(terms, row.low, row.high)
-        duals = elastic.find_prices(lacks, limits)
-        for unit in DENOMINATORS if duals is not None else ():
-            prices = [round(dual * unit) for dual in duals or ()]
-            if self.bound({}, prices, unit) < 0:
-                return prices
-        return None
+        rounded = elastic.round_prices(lacks, limits)
+        return any(self.bound({}, prices, unit) < 0 for unit, prices in rounded)
 
     def _holds(self, values: list[int]) -> bool:
         """Whether values keep all bounds and rows, exactly."""
@@ -207,50 +255,16 @@ class Program:
         )
 
 
-class _Model:
-    """A program as a solver holds it."""
+def _run(solver: Any, limits: Limits) -> int:
+    """Solve until the limits are over, or Ctrl-C is pressed."""
+    from ortools.linear_solver import pywraplp
 
-    def __init__(
-        self,
-        name: str,
-        program: Program,
-        terms: Mapping[int, int],
-        nodes: int | None = None,
-        rows: int | None = None,
-    ) -> None:
-        from ortools.linear_solver import pywraplp
-
-        self.solver: Any = pywraplp.Solver.CreateSolver(name)
-        make = self.solver.IntVar if name == "SCIP" else self.solver.NumVar
-        self.variables = [make(0.0, float(high), "") for high in program.highs]
-        self.rows = []
-        for row in program.rows[:rows]:
-            made = self.solver.RowConstraint(row.low, row.high, "")
-            for at, factor in row.terms.items():
-                made.SetCoefficient(self.variables[at], float(factor))
-            self.rows.append(made)
-        objective = self.solver.Objective()
-        for at, factor in terms.items():
-            objective.SetCoefficient(self.variables[at], float(factor))
-        objective.SetMaximization()
-        if name == "SCIP":
-            # Ctrl-C is Python's; SCIP would take it for itself and the run would go on.
-            settings = "misc/catchctrlc = FALSE\n"
-            if nodes is not None:
-                settings += f"limits/nodes = {nodes}\n"
-            if not self.solver.SetSolverSpecificParametersAsString(settings):
-                raise AlgorithmError("place", f"SCIP does not know one of {settings!r}")
-
-    def run(self, limits: Limits) -> int:
-        """Solve until the limits are over, or Ctrl-C is pressed."""
-        if limits.over:
-            return int(self.solver.NOT_SOLVED)
-        from ortools.linear_solver import pywraplp
-
-        parameters = pywraplp.MPSolverParameters()
-        parameters.SetDoubleParam(parameters.RELATIVE_MIP_GAP, 0.0)
-        with Watchdog(lambda: limits.left, self.solver.InterruptSolve):
-            return int(self.solver.Solve(parameters))
+    if limits.over:
+        return int(solver.NOT_SOLVED)
+    parameters = pywraplp.MPSolverParameters()
+    parameters.SetDoubleParam(parameters.RELATIVE_MIP_GAP, 0.0)
+    with Watchdog(lambda: limits.left, solver.InterruptSolve):
+        return int(solver.Solve(parameters))
 
 
 def best_transport(

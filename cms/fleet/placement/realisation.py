@@ -7,18 +7,18 @@ of starts those that use what is there, then those that leave the longest run of
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import groupby, islice
 
 from ..deployment.checking import has_our_work
-from ..deployment.guesses import doubtful, in_doubt
 from ..deployment.instance import Instance, Kind, Mode, State
 from ..deployment.model import Deployment, FleetGpu
 from ..hardware import Gpu
-from .gpu_group import GpuGroup, LayoutOption, Places, is_as_cut, kind_of, layouts_around, place_of
-from .placement_model import Demand, PlacementCounts
+from .gpu_group import LayoutOption, Places, is_as_cut, kind_of, layouts_around, place_of
+from .placement_model import Decision, PlacementModel
 from .program import Limits, Program
 
 
@@ -33,82 +33,68 @@ class _Filling:
 
 
 def realise(
-    fleet: Deployment, groups: Sequence[GpuGroup], demand: Demand, chosen: PlacementCounts
+    fleet: Deployment, model: PlacementModel, decision: Decision
 ) -> dict[tuple[str, int], FleetGpu]:
     """Return the GPUs that change, by node and index: with new work, or without what they had."""
     cards: dict[tuple[str, int], FleetGpu] = {}
-    doubts = {node.name: doubtful(node) for node in fleet.nodes}
-    filler = _Filler(demand.kinds, demand.numbers)
-    done = set()
-    for each in _list_fillings(groups, demand, chosen):
+    filler = _Filler(model.demand.kinds, model.demand.numbers)
+    for each in _list_fillings(model, decision):
         if each.kept or each.new:
             card = each.card
-            done.add((card.node, card.index))
-            fixed = in_doubt(card, doubts[card.node])
-            cards[card.node, card.index] = filler.fill(each, fixed)
-    for card in fleet.gpus():
-        if (card.node, card.index) not in done and has_our_work(card):
-            cards[card.node, card.index] = _emptied(card, in_doubt(card, doubts[card.node]))
+            cards[card.node, card.index] = filler.fill(each, fleet.in_doubt(card))
+    for card in filter(has_our_work, fleet.gpus()):
+        cards.setdefault((card.node, card.index), _emptied(card, fleet.in_doubt(card)))
     return cards
 
 
-def _list_fillings(
-    groups: Sequence[GpuGroup], demand: Demand, chosen: PlacementCounts
-) -> list[_Filling]:
+def _list_fillings(model: PlacementModel, decision: Decision) -> list[_Filling]:
     """Spread what was chosen over single GPUs and instances over them."""
-    free = _cards_in_order(groups, chosen)
-    counts = chosen.counts(demand)
-    kept_by_kind = chosen.kept_by_kind
-    wanted = {kind: n - kept_by_kind[kind] for kind, n in enumerate(counts)}
+    values, kinds = decision.values, model.demand.kinds
+    free, kept_by_kind = _list_cards(model, decision), model.count_kinds(model.k, values)
+    wanted = [n - kept_by_kind[kind] for kind, n in enumerate(model.counts_of(values))]
     every: list[_Filling] = []
-    for q, options in enumerate(chosen.options):
-        mine: list[_Filling] = []
-        for (s, c), number in options.items():
-            option = groups[s].options[c]
-            mine += [_Filling(free[s].pop(0), option) for _ in range(number)]
+    for pool, y, x, k in zip(model.pools, model.y, model.x, model.k, strict=True):
+        mine = [
+            _Filling(free[at[0]].pop(0), model.option(at))
+            for at, v in y.items()
+            for _ in range(values[v])
+        ]
         mine.sort(key=lambda each: (not each.option.stays, each.card.node, each.card.index))
-        new: dict[int, int] = {}
-        for i, placed in chosen.placed[q].items():
-            group = demand.groups[i]
-            left = placed - sum(chosen.kept[q].get(kind, 0) for kind in group.kinds)
-            for kind in group.kinds:
-                taken = min(left, wanted[kind])
-                if taken:
-                    new[kind] = taken
-                    wanted[kind] -= taken
-                    left -= taken
-        if chosen.pools[q].is_even and len(mine) > 1:
-            _split(mine, chosen.kept[q], new, demand.kinds)
+        kept, new = {kind: values[v] for kind, v in k.items()}, {}
+        for i, v in x.items():
+            own = model.demand.groups[i].kinds
+            left = values[v] - sum(kept.get(kind, 0) for kind in own)
+            for kind in own:
+                new[kind] = min(left, wanted[kind])
+                wanted[kind] -= new[kind]
+                left -= new[kind]
+        if pool.is_even and len(mine) > 1:
+            _split(mine, kept, new, kinds)
         else:
-            _keep(mine, dict(chosen.kept[q]))
-            _add(mine, new, demand.kinds)
+            _keep(mine, kept)
+            _add(mine, new, kinds)
         every += mine
     return every
 
 
-def _cards_in_order(groups: Sequence[GpuGroup], chosen: PlacementCounts) -> list[list[FleetGpu]]:
-    """Of each group the GPUs to be used, on as few nodes as possible."""
+def _list_cards(model: PlacementModel, decision: Decision) -> list[list[FleetGpu]]:
+    """List of each group the GPUs to be used, on as few nodes as possible."""
+    if (nodes := decision.nodes) is not None:
+        return [
+            [
+                card
+                for name, own in groupby(group.members, lambda card: card.node)
+                for card in islice(own, nodes[s, name])
+            ]
+            for s, group in enumerate(model.groups)
+        ]
     wanted = Counter[int]()
-    for options in chosen.options:
-        for (s, _), number in options.items():
-            wanted[s] += number
+    for (s, _), v in (pair for y in model.y for pair in y.items()):
+        wanted[s] += decision.values[v]
+    whole = (group for s, group in enumerate(model.groups) if wanted[s] == len(group.members))
+    used = {card.node for group in whole for card in group.members}
     found: list[list[FleetGpu]] = []
-    if chosen.nodes is not None:
-        left = Counter(chosen.nodes)
-        for s, group in enumerate(groups):
-            found.append([])
-            for card in group.members:
-                if left[s, card.node]:
-                    left[s, card.node] -= 1
-                    found[s].append(card)
-        return found
-    used = {
-        c.node
-        for s, group in enumerate(groups)
-        if wanted[s] == len(group.members)
-        for c in group.members
-    }
-    for s, group in enumerate(groups):
+    for s, group in enumerate(model.groups):
         size = Counter(card.node for card in group.members)
         order = sorted(
             group.members, key=lambda c: (c.node not in used, -size[c.node], c.node, c.index)
@@ -159,29 +145,24 @@ def _split(
     up. That this is always possible is the integer decomposition of transport polytopes (Baum and
     Trotter 1978), so that one GPU after the other can be cut off.
     """
-    left = {("kept", kind): n for kind, n in kept.items() if n}
-    left |= {("new", kind): n for kind, n in new.items() if n}
+    named = (("kept", kept), ("new", new))
+    left = {(what, kind): n for what, part in named for kind, n in part.items() if n}
     if not any(n % len(contents) for n in left.values()):
         for each in contents:
             each.kept.update({k: n // len(contents) for k, n in kept.items() if n})
             each.new.update({k: n // len(contents) for k, n in new.items() if n})
         return
     for number, each in enumerate(contents):
-        share = len(contents) - number
-        program = Program()
-        sums: dict[tuple[str, object], Counter[int]] = {}
-        totals: Counter[tuple[str, object]] = Counter()
-        variables = {}
-        for (what, kind), n in left.items():
-            variables[what, kind] = v = program.variable(-(-n // share))
-            program.at_least({v: 1}, n // share)
-            names = [("service", kinds[kind].work.service), ("profile", kinds[kind].profile)]
-            for name in (*names, ("kind", kind)):
-                sums.setdefault(name, Counter())[v] = 1
-                totals[name] += n
-        for name, terms in sums.items():
-            program.at_most(terms, -(-totals[name] // share))
-            program.at_least(terms, totals[name] // share)
+        program, share = Program(), len(contents) - number
+        sums: defaultdict[tuple[str, object], dict[int, int]] = defaultdict(dict)
+        variables = {item: program.variable(n) for item, n in left.items()}
+        for (what, kind), v in variables.items():
+            names = ("service", kinds[kind].work.service), ("profile", kinds[kind].profile)
+            for name in ((what, kind), *names, ("kind", kind)):
+                sums[name][v] = left[what, kind]
+        for terms in sums.values():
+            low, rest = divmod(sum(terms.values()), share)
+            program.between(dict.fromkeys(terms, 1), low, low + bool(rest))
         values = program.maximise({}, Limits()).values
         if values is None:
             raise AssertionError("a transport polytope has no whole point")

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping
 from ....errors import FileError, InvalidProblem
 from ....files.source import Source, quoted
 from ....values.frozen import FrozenMap
-from ..guesses import doubtful, in_doubt
-from ..model import Deployment, FleetGpu, FleetNode
+from ..model import Deployment, FleetGpu, FleetNode, doubtful, in_doubt
 from ..observation.mig_parted import ALL_DISABLED, Cut, read_configs
 from .export import Export, ExportOptions, find_current, remove_head, render, require_word
 from .notes import assemble

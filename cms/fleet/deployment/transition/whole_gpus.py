@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from ....errors import InvalidProblem
 from ...placement import PlacementConstraints, PlacementInfeasible, place, placement_constraints
 from ..checking import has_our_work
-from ..guesses import doubtful, in_doubt
 from ..instance import Instance, Mode, State
-from ..model import Deployment, FleetGpu
+from ..model import Deployment, FleetGpu, doubtful, in_doubt
 from ..wanted import DesiredState
 
 if TYPE_CHECKING:
