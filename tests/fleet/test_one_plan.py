@@ -247,20 +247,6 @@ def case_of(fleet: Deployment, rates: dict[str, int]) -> Case:
     return Case(fleet, asked, PlacementConstraints(), services)
 
 
-def test_a_mixed_fleet_that_suffices_is_accepted() -> None:
-    case = case_of(full_fleet(), {"a": 44, "b": 90})
-    plan = case.plan()
-    machines = {group.machine: group.count for group in plan.groups}
-    assert machines == {
-        "a30-24gb": 1, "a30-24gb beside 1g.6gb@0": 1, "a100-80gb beside 3g.40gb@4": 1,
-    }  # fmt: skip
-    found = place_plan(plan, case.fleet)
-    assert isinstance(found, PlacementResult)
-    assert (found.cost, found.cost_proof, found.least_cost) == (1, Proof.CHECKED, 1)
-    more = case_of(full_fleet(), {"a": 44, "b": 180}).plan()
-    assert (more.solution.status, more.solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
-
-
 def test_plan_on_empty_gpus_is_moved_to_fewer_of_those_that_cost_as_much() -> None:
     """Two A30s at 1 cost what one A100 at 2 does, and serve as much of service a."""
     cards = (FleetGpu("n", 0, A100), FleetGpu("n", 1, A30), FleetGpu("n", 2, A30))
