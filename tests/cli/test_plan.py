@@ -310,17 +310,6 @@ def test_of_plans_at_one_cost_the_one_on_fewest_gpus_is_taken(here: Path, cms: C
     assert "spread of see: node: costs 0 GPUs" in said
 
 
-@pytest.mark.parametrize(
-    ("column", "words"),
-    [("price", "rename it to price_per_hour"), ("max_gpus", "expected limits in fleet.toml")],
-)
-def test_columns_of_nodes_that_look_like_prices_and_limits_are_refused(
-    column: str, words: str, here: Path, cms: Cms
-) -> None:
-    (here / "odd.csv").write_text(f"node,gpu,count,{column}\na,a100-80gb,2,3\n", "utf-8")
-    assert words in cms("plan plan.json --nodes odd.csv", code=1).err
-
-
 def test_what_runs_is_put_together(here: Path, cms: Cms) -> None:
     halves = next(iter(read_deployment("now.json").gpus())).instances
     written(fleet([halves, halves, halves, []]), here / "three.json")

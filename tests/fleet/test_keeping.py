@@ -140,8 +140,8 @@ UNSEEN = works("chat", "2g.20gb", None), works("code", "2g.20gb", None)
         (node_of((works("chat", "1g.10gb", 5),)), "chat 1g.10gb, code 1g.10gb", 1,
          ["1g.10gb@5=chat 1g.10gb@6=code"]),
         (node_of((LEAVING,)), "chat 3g.40gb", 1, ["3g.40gb@4=chat"]),
-        (node_of((Instance("mps:40", owner="x"),), (), mode=Mode.MPS), "chat mps:50, code mps:20",
-         2, ["mps:40=- mps:50=chat", "mps:20=code"]),
+        (node_of((Instance("mps:40", owner="x"), works("chat", "mps:50", None)), (), mode=Mode.MPS),
+         "chat mps:50, code mps:20", 2, ["mps:40=- mps:50=chat", "mps:20=code"]),
         # where starts are not known a GPU stays as cut, and another is cut
         (node_of((*UNSEEN, Instance("1g.10gb", owner="unknown")), ()), "chat 2g.20gb, sum 3g.40gb",
          2, ["1g.10gb=- 2g.20gb=- 2g.20gb=chat", "3g.40gb@0=sum"]),

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cms import solve
 from cms.errors import FileError, InvalidSchedule
@@ -281,14 +279,3 @@ def test_each_instance_of_a_group_has_a_start_the_first_of_the_group_first() -> 
     assert served == [["chat"]] * 4 + [[NASTY]] + [[]] * 2
     assert [str(place) for place, _ in halves] == ["2g.20gb@0", "2g.20gb@2", "3g.40gb@4"]
     assert [[one.service for one in own.serves] for _, own in halves] == [[NASTY], [], ["chat"]]
-
-
-@given(st.data())
-def test_the_choice_is_a_layout_and_the_same_for_any_order(data: st.DataObject) -> None:
-    device = data.draw(st.sampled_from(list_gpus()))
-    counts = dict(data.draw(st.sampled_from(device.multisets())))
-    layout = device.place(counts)
-    assert layout is not None
-    assert device.is_layout(layout)
-    assert layout == device.layouts_of(counts)[0]
-    assert layout == device.place(dict(data.draw(st.permutations(list(counts.items())))))
