@@ -223,16 +223,10 @@ def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms
     said = cms(command, "-o near.json --picture near.svg").flat
     assert "of a plan with 3 GPUs: 3 GPUs, lower bound 3: optimal, proof checked" in said
     assert "10 of 10 running instances kept (maximum, proof checked) of all plans" in said
-    assert "the plan as it was made keeps 10" in said
     assert (six / "near.svg").read_text("utf-8").startswith("<svg")
     cms("check near.json")
     assert read_deployment("near.json").plan is not None
     assert cms(command, "--json").json["format"] == "cms-deployment"
-    document = json.loads((six / "near.json").read_text("utf-8"))
-    used = [gpu for gpu in document["nodes"][0]["gpus"] if gpu["instances"]]
-    used[0]["instances"] = []
-    (six / "near.json").write_text(json.dumps(document), "utf-8")
-    assert "needs" in cms("check near.json", code=1).out
 
 
 def test_plan_for_too_few_gpus_that_are_there_exits_with_3_and_what_would_do(

@@ -222,9 +222,6 @@ def play(
 ) -> Played:
     """Play a policy on empty GPUs, by checked transitions; InvalidProblem if it has no room."""
     planner, end_s = scene.planner, scene.count * scene.terms.every_s
-    stood: list[tuple[Fraction, Deployment]] = []
-    #: Of each service: from when on it has how many requests per second.
-    capacity: dict[str, list[tuple[Fraction, Fraction]]] = {}
     changes, refused = list[Change](), list[str]()
     busy_until_s, change_hours = Fraction(0), Fraction(0)
 
@@ -232,15 +229,14 @@ def play(
         has = {name: steps[-1][1] for name, steps in capacity.items()}
         return Running(has, planner.cost_of(stood[-1][1]), at_s < busy_until_s)
 
-    for at_s, plan in policy.plans(scene, running):
-        if not stood:
-            first = _place_first(fleet, plan)
-            if not isinstance(first, Deployment):
-                raise InvalidProblem(f"the first plan of {policy.name} does not fit: {first}")
-            stood.append((at_s, first))
-            for each in planner.services:
-                capacity[each.name] = [(at_s, first.capacity(each.name))]
-            continue
+    plans = policy.plans(scene, running)
+    first = _place_first(fleet, next(plans)[1])
+    if not isinstance(first, Deployment):
+        raise InvalidProblem(f"the first plan of {policy.name} does not fit: {first}")
+    stood = [(_NOTHING, first)]
+    # of each service, from when on it has how many requests per second
+    capacity = {it.name: [(_NOTHING, first.capacity(it.name))] for it in planner.services}
+    for at_s, plan in plans:
         now = stood[-1][1]
         found = change_to(now, plan, regrouped=scene.terms.regrouped, durations=durations)
         if isinstance(found, Impossible):
