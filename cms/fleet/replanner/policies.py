@@ -227,17 +227,17 @@ def play(
 
     def running(at_s: Fraction) -> Running:
         has = {name: steps[-1][1] for name, steps in capacity.items()}
-        return Running(has, planner.cost_of(stood[-1][1]), at_s < busy_until_s)
+        return Running(has, planner.cost_of(deployments[-1][1]), at_s < busy_until_s)
 
     plans = policy.plans(scene, running)
     first = _place_first(fleet, next(plans)[1])
     if not isinstance(first, Deployment):
         raise InvalidProblem(f"the first plan of {policy.name} does not fit: {first}")
-    stood = [(_NOTHING, first)]
+    deployments = [(_NOTHING, first)]
     # of each service, from when on it has how many requests per second
     capacity = {it.name: [(_NOTHING, first.capacity(it.name))] for it in planner.services}
     for at_s, plan in plans:
-        now = stood[-1][1]
+        now = deployments[-1][1]
         found = change_to(now, plan, regrouped=scene.terms.regrouped, durations=durations)
         if isinstance(found, Impossible):
             refused.append(f"at {float(at_s / 3600):.1f} h: {found}")
@@ -249,17 +249,16 @@ def play(
         change_hours += (fewer + found.transition.spare.count) * found.seconds / 3600
         busy_until_s = begin + found.seconds
         changes.append(found)
-        stood.append((at_s, target))
-    ends = (*(at_s for at_s, _ in stood[1:]), end_s)
-    spent = ((planner.cost_of(it), end - at) for (at, it), end in zip(stood, ends, strict=True))
+        deployments.append((at_s, target))
+    spans = pairwise([*deployments, (end_s, first)])
+    spent = sum((planner.cost_of(it) * (end - at) for (at, it), (end, _) in spans), _NOTHING)
     return Played(
-        policy.name, sum((cost * seconds for cost, seconds in spent), _NOTHING) / 3600,
-        change_hours, len(changes), sum(each.starts for each in changes),
-        sum(each.temporary for each in changes),
+        policy.name, spent / 3600, change_hours, len(changes),
+        sum(each.starts for each in changes), sum(each.temporary for each in changes),
         max((each.transition.spare.count for each in changes), default=0),
         max((each.seconds for each in changes), default=_NOTHING),
         shortage_s(scene.courses, capacity, end_s), tuple(refused),
-        tuple((at_s, count_gpus(deployment)) for at_s, deployment in stood),
+        tuple((at_s, count_gpus(deployment)) for at_s, deployment in deployments),
     )  # fmt: skip
 
 
