@@ -124,7 +124,7 @@ def replan(
         path = trace or rates
         assert path is not None
         known = room.read_rates(path, session.fleet.observation.service_label or "service")
-        for warning in (*known.warnings, *(gap.said(known.is_clock) for gap in known.gaps)):
+        for warning in (*known.warnings, *known.gaps):
             session.warn(f"{path}: {warning}")
         today = None
         if current is not None:

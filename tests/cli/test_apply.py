@@ -101,16 +101,6 @@ def test_plan_is_a_target_too(here: Path, cms: Cms) -> None:
     cms("apply plan.json --current empty.json --method exchange_and_compact --dry-run -q")
 
 
-def test_nobody_is_asked_where_nobody_can_answer(here: Path, cms: Cms) -> None:
-    way = "apply then.json --current now.json"
-    assert "this is no terminal to ask on: give --yes, or --dry-run" in cms(way, code=2).err
-    assert "expected start, stop, ready and drained" in cms(way, "--yes", code=1).err
-    assert "it goes with --check" in cms(way, "now.json --yes", code=2).err
-    assert "leave it out" in cms("apply --resume --floor 0 --yes", code=2).err
-    assert "nothing was begun here" in cms("apply --undo --dry-run", code=1).err
-    assert not (here / ".cms").exists()
-
-
 def test_only_what_holds_and_what_was_asked_for_is_carried_out(here: Path, cms: Cms) -> None:
     cms(APPLY, "-o way.json -q")
     way = json.loads((here / "way.json").read_text("utf-8"))

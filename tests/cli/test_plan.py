@@ -56,14 +56,6 @@ def test_plan_prints_bars_a_table_the_bound_and_the_proof(odd: Path, cms: Cms) -
     assert max(map(len, lines)) <= 100
 
 
-def test_plan_without_limits_never_says_that_any_are_kept(here: Path, cms: Cms) -> None:
-    text = re.sub(",100\n", ",\n", (here / "s.csv").read_text("utf-8"))
-    (here / "s.csv").write_text(text, "utf-8")
-    out = cms("plan -s s.csv -p p.csv").out
-    assert "no service has a latency limit" in out
-    assert "99 %" not in out
-
-
 def test_json_is_the_document_and_quiet_writes_alone(here: Path, cms: Cms) -> None:
     out, err = cms(PLAN, "--json -o made.json")
     assert (out, err) == ((here / "made.json").read_text("utf-8"), "")
@@ -122,17 +114,6 @@ def test_margin_and_growth_are_said(half: str, cms: Cms, monkeypatch: pytest.Mon
 # --- infeasible -----------------------------------------------------------------------------------
 
 
-def test_impossible_service_names_the_limit_that_would_do(half: str, here: Path, cms: Cms) -> None:
-    (here / "s.csv").write_text(f"{SERVICES}chat,bert,300,19\n", "utf-8")
-    said = cms(half, code=3).flat
-    assert "chat: no profile meets 19 ms" in said
-    assert "10 ms a batch is 1.9 times within 19 ms; the rule needs 2: a limit of 20 ms" in said
-    assert "infeasible, proof checked" in said
-    document = cms(half, "--json", code=3).json
-    assert document["solution"]["status"] == "infeasible"
-    assert list(document["unservable"]) == ["chat"]
-
-
 def test_too_few_gpus_say_what_would_do(
     here: Path, cms: Cms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,27 +155,6 @@ def test_placed_plan_keeps_what_runs_and_nodes_are_added(here: Path, cms: Cms) -
     assert "2 of 2 running instances kept (maximum, proof checked)" in out
     assert "node 'node-a' and 1 more was never observed" in err
     assert "plan: 2 instances kept, 0 services below their floor; 1 GPU, proved least" in flat(out)
-
-
-def test_placement_constraints_are_kept_and_what_they_cost_is_said(here: Path, cms: Cms) -> None:
-    (here / "fleet.toml").write_text(
-        "[placement]\nmin_replicas = { chat = 2 }\nspread = { chat = 'node' }\n"
-        "max_per_gpu = { chat = 1 }\nanti_affinity = [['chat', 'see']]\n", "utf-8",
-    )  # fmt: skip
-    command = "plan plan.json --nodes nodes.csv"
-    said = cms(command, "--max-gpus a100-80gb=1", code=3).flat
-    assert "at most 1 x a100-80gb may be used, and with more there is a placement" in said
-    assert "would do" not in said
-    assert "cost 7.5 (least" in cms(command, "--cost a100-80gb=2.5").flat
-    held = {
-        f"{node['name']}/{card['index']}": [each["point"].split()[0] for each in card["instances"]]
-        for node in cms(command, "--json").json["nodes"]
-        for card in node["gpus"]
-        if card["instances"]
-    }
-    assert sorted(held.values()) == [["chat"], ["chat"], ["see"]]
-    assert "node-b/0" in held
-    assert "anti_affinity of chat and see: costs 1 GPU" in cms(command).out
 
 
 def test_last_line_is_what_changes_what_it_costs_and_what_is_proved(here: Path, cms: Cms) -> None:
@@ -263,16 +223,10 @@ def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms
     said = cms(command, "-o near.json --picture near.svg").flat
     assert "of a plan with 3 GPUs: 3 GPUs, lower bound 3: optimal, proof checked" in said
     assert "10 of 10 running instances kept (maximum, proof checked) of all plans" in said
-    assert "the plan as it was made keeps 10" in said
     assert (six / "near.svg").read_text("utf-8").startswith("<svg")
     cms("check near.json")
     assert read_deployment("near.json").plan is not None
     assert cms(command, "--json").json["format"] == "cms-deployment"
-    document = json.loads((six / "near.json").read_text("utf-8"))
-    used = [gpu for gpu in document["nodes"][0]["gpus"] if gpu["instances"]]
-    used[0]["instances"] = []
-    (six / "near.json").write_text(json.dumps(document), "utf-8")
-    assert "needs" in cms("check near.json", code=1).out
 
 
 def test_plan_for_too_few_gpus_that_are_there_exits_with_3_and_what_would_do(
@@ -348,17 +302,6 @@ def test_of_plans_at_one_cost_the_one_on_fewest_gpus_is_taken(here: Path, cms: C
     said = cms("plan -s one.csv -p two.csv --rule plain --nodes nodes.csv --fleet fleet.toml").out
     assert "1 x a100-80gb on 1 node" in said
     assert "spread of see: node: costs 0 GPUs" in said
-
-
-@pytest.mark.parametrize(
-    ("column", "words"),
-    [("price", "rename it to price_per_hour"), ("max_gpus", "expected limits in fleet.toml")],
-)
-def test_columns_of_nodes_that_look_like_prices_and_limits_are_refused(
-    column: str, words: str, here: Path, cms: Cms
-) -> None:
-    (here / "odd.csv").write_text(f"node,gpu,count,{column}\na,a100-80gb,2,3\n", "utf-8")
-    assert words in cms("plan plan.json --nodes odd.csv", code=1).err
 
 
 def test_what_runs_is_put_together(here: Path, cms: Cms) -> None:

@@ -38,3 +38,4 @@ def test_refused_command_names_place_value_and_fix(row: list[Any], here: Path, c
     error = one_line(out, "".join(lines))
     assert all(each in error for each in words.split(" ... ")), error
     assert {path: path.read_bytes() for path in here.iterdir() if path.is_file()} == before
+    assert not (here / ".cms").exists()

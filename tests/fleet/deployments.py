@@ -23,6 +23,7 @@ from cms.fleet.deployment import (
     Kind,
     Mode,
     Observation,
+    StartSource,
     State,
     Work,
     desired_state,
@@ -148,14 +149,6 @@ def placed(wanted: DesiredState, now: Deployment, **how: Any) -> PlacementResult
     return found
 
 
-@cache
-def published(name: str) -> DesiredState:
-    scenario = load_instance(name)
-    assert isinstance(scenario, Scenario)
-    serving = scenario.build_problem()
-    return desired_state(Plan(serving, solve(serving.problem)))
-
-
 SCENARIOS = ("S1", "S2", "S3", "S4", "S5", "S6")
 
 
@@ -165,6 +158,23 @@ def plan_of(name: str) -> Plan:
     assert isinstance(loaded, Scenario)
     serving = loaded.build_problem()
     return Plan(serving, solve(serving.problem))
+
+
+def published(name: str) -> DesiredState:
+    return desired_state(plan_of(name))
+
+
+def node_of(
+    *cards: tuple[Instance, ...], mode: Mode = Mode.MIG, key: str = "a100-80gb",
+    driver: str | None = None,
+) -> Deployment:  # fmt: skip
+    """Node a, with instances on each of its GPUs; where one has no start, none was seen."""
+    held = []
+    for index, instances in enumerate(cards):
+        is_seen = mode is not Mode.MIG or all(each.start is not None for each in instances)
+        source = StartSource.OBSERVED if is_seen else StartSource.UNKNOWN
+        held.append(FleetGpu("a", index, get_gpu(key), mode, instances, start_source=source))
+    return Deployment((FleetNode("a", tuple(held), driver=driver),), SERVICES, _RULE)
 
 
 def fleet(**counts: int) -> Deployment:

@@ -21,10 +21,9 @@ from cms.fleet.placement.constraint_rows import build_model
 from cms.fleet.placement.program import Limits
 from cms.values.frozen import FrozenMap
 
-from .deployments import SERVICES, placed, point, wanted_for
+from .deployments import placed, point, wanted_for
 
 A30 = "a30-24gb"
-NAMES = tuple(service.name for service in SERVICES)
 
 
 def kind(service: str, profile: str = "1g.6gb") -> Kind:

@@ -99,9 +99,6 @@ def test_every_shipped_device_is_read_as_a_users_and_survives_yaml(
     assert read_gpu(tmp_path / "device.yaml") == read_gpu(path) == device
 
 
-PROFILE: dict[str, Any] = DEVICE["profiles"][1]
-
-
 def changed(path: str, value: object) -> dict[str, Any]:
     """The device with another value at a place, such as ``1.starts``: of its profile 1."""
     device: dict[str, Any] = json.loads(MINE)

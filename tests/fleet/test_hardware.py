@@ -31,7 +31,6 @@ from cms.fleet.hardware.device import find_layout_fault
 from tests.fleet.stand_ins.placement import MODELS, layouts
 from tests.references.layouts import assert_valid, every_layout, fits, small_cards
 
-KEYS = [device.key for device in list_gpus()]
 SEVEN_SLICES = [device.key for device in list_gpus() if device.compute_slices == 7]
 
 # profile@start, as printed in the specification

@@ -14,13 +14,11 @@ from bench.changes import DRAWN, change_of
 from cms.errors import InvalidCertificate, InvalidProblem
 from cms.fleet import get_gpu
 from cms.fleet.deployment import (
-    WHOLE,
     Deployment,
     DesiredState,
     FleetGpu,
     FleetNode,
     Instance,
-    Kind,
     Mode,
     StartSource,
     State,
@@ -33,7 +31,6 @@ from cms.fleet.deployment.observation.merge import merge
 from cms.fleet.deployment.verifying import settle_guesses, verify
 from cms.fleet.placement import (
     PlacementConstraints,
-    PlacementInfeasible,
     PlacementResult,
     place,
 )
@@ -48,7 +45,7 @@ from tests.property.problems import share
 from tests.references.keeping import most_kept_by_cp_sat
 from tests.references.placements import best_placement
 
-from .deployments import SERVICES, deployments, kind, placed, point, promises, wanted_for
+from .deployments import SERVICES, deployments, kind, node_of, placed, point, promises, wanted_for
 
 A30, A100 = "a30-24gb", "a100-80gb"
 PRICES = st.fractions(0, 2, max_denominator=6)
@@ -56,26 +53,6 @@ PRICES = st.fractions(0, 2, max_denominator=6)
 
 def works(service: str, profile: str, start: int | None, key: str = A100) -> Instance:
     return Instance(profile, start, point(service, key, profile))
-
-
-def fleet(*cards: tuple[Instance, ...], mode: Mode = Mode.MIG, key: str = A100) -> Deployment:
-    seen = (
-        StartSource.UNKNOWN
-        if any(e.start is None for c in cards for e in c)
-        else StartSource.OBSERVED
-    )
-    held = tuple(
-        FleetGpu(
-            "a",
-            i,
-            get_gpu(key),
-            mode,
-            instances,
-            start_source=seen if mode is Mode.MIG else StartSource.OBSERVED,
-        )
-        for i, instances in enumerate(cards)
-    )
-    return Deployment((FleetNode("a", held),), SERVICES)
 
 
 def asked(wanted: str, gpus: int) -> DesiredState:
@@ -140,12 +117,12 @@ def test_the_bound_is_what_makes_a_proof() -> None:
     # Both layouts keep one of two: prices say so, without any search.
     held = (works("chat", "3g.40gb", 0), works("chat", "1g.10gb", 4))
     both = asked("chat 3g.40gb, chat 3g.40gb, chat 1g.10gb", 1)
-    assert not isinstance(place(both, fleet(held)), PlacementResult)
-    found = placed(asked("chat 3g.40gb, chat 3g.40gb", 1), fleet(held))
+    assert not isinstance(place(both, node_of(held)), PlacementResult)
+    found = placed(asked("chat 3g.40gb, chat 3g.40gb", 1), node_of(held))
     assert (found.kept, found.running, found.most_kept) == (1, 2, 1)
     assert found.proof is Proof.CHECKED
     assert str(found).splitlines()[1] == ("1 of 2 running instances kept (maximum, proof checked)")
-    now = fleet((works("chat", "1g.10gb", 0), works("code", "1g.10gb", 6)))
+    now = node_of((works("chat", "1g.10gb", 0), works("code", "1g.10gb", 6)))
     found = placed(asked("chat 1g.10gb, code 1g.10gb, sum 4g.40gb", 1), now)
     assert (found.kept, found.most_kept, found.proof) == (1, 1, Proof.CHECKED)
     with pytest.raises(InvalidCertificate, match="price of 0 is -1; expected no negative"):
@@ -154,70 +131,32 @@ def test_the_bound_is_what_makes_a_proof() -> None:
 
 CHAT_AND_CODE = (works("chat", "3g.40gb", 4), works("code", "2g.20gb", 0))
 LEAVING = Instance("3g.40gb", 4, point("chat", A100, "3g.40gb"), state=State.DRAINING)
-THEIRS = Instance("1g.10gb", owner="unknown")
-UNSEEN = fleet((works("chat", "2g.20gb", None), works("code", "2g.20gb", None), THEIRS), ())
-#: What runs; what is wanted, on how many GPUs; how many are kept, and what is then on each GPU.
-STAYS: dict[str, tuple[Deployment, str, int, int, list[str]]] = {
-    "what is wanted stays, the rest goes elsewhere": (
-        fleet(CHAT_AND_CODE, ()), "chat 3g.40gb, sum 4g.40gb", 1, 1,
-        ["4g.40gb@0=sum 3g.40gb@4=chat", ""],
-    ),
-    "new work takes what is there": (
-        fleet((works("chat", "2g.20gb", 2), Instance("1g.10gb", 6), Instance("1g.10gb", 5))),
-        "code 2g.20gb, sum 1g.10gb", 1, 0, ["2g.20gb@2=code 1g.10gb@5=sum 1g.10gb@6=-"],
-    ),
-    "the longest run stays free": (
-        fleet((works("chat", "1g.10gb", 5),)), "chat 1g.10gb, code 1g.10gb", 1, 1,
-        ["1g.10gb@5=chat 1g.10gb@6=code"],
-    ),
-    "what is no_compute_instance or leaves is no reason to wait": (
-        fleet((LEAVING, Instance("1g.10gb", 0, state=State.NO_COMPUTE_INSTANCE))), "chat 3g.40gb",
-        1, 0,
-        ["3g.40gb@4=chat"],
-    ),
-    "what is starting stays": (
-        fleet((replace(LEAVING, state=State.STARTING),)), "chat 3g.40gb", 1, 1,
-        ["3g.40gb@4=chat"],
-    ),
-    "shares under MPS stay beside others": (
-        fleet((works("chat", "mps:50", None), Instance("mps:40", owner="x")), (), mode=Mode.MPS),
-        "chat mps:50, code mps:20", 2, 1, ["mps:40=- mps:50=chat", "mps:20=code"],
-    ),
-    "a mode changes where nobody else is": (
-        fleet((replace(THEIRS, start=0),), (works("code", "7g.80gb", 0),)),
-        "chat mps:50, chat mps:50", 1, 0, ["1g.10gb@0=-", "mps:50=chat mps:50=chat"],
-    ),
-    "a whole GPU": (
-        fleet((works("chat", WHOLE, None),), (), mode=Mode.WHOLE),
-        "chat whole, chat whole", 2, 1, ["whole=chat", "whole=chat"],
-    ),
-    "where starts are not known a GPU stays as cut": (
-        UNSEEN, "chat 2g.20gb, sum 2g.20gb", 1, 1, ["1g.10gb=- 2g.20gb=chat 2g.20gb=sum", ""],
-    ),
-    "and another is cut": (
-        UNSEEN, "chat 2g.20gb, sum 3g.40gb", 2, 1,
-        ["1g.10gb=- 2g.20gb=- 2g.20gb=chat", "3g.40gb@0=sum"],
-    ),
-    "without others it may be cut anew": (
-        fleet((works("chat", "2g.20gb", None), Instance("1g.10gb"))), "chat 7g.80gb", 1, 0,
-        ["7g.80gb@0=chat"],
-    ),
-}  # fmt: skip
+UNSEEN = works("chat", "2g.20gb", None), works("code", "2g.20gb", None)
 
 
-@pytest.mark.parametrize(("now", "wanted", "gpus", "kept", "then"), STAYS.values(), ids=STAYS)
-def test_what_stays_and_what_goes_where(
-    now: Deployment, wanted: str, gpus: int, kept: int, then: list[str]
+@pytest.mark.parametrize(
+    ("now", "wanted", "gpus", "then"),
+    [  # the longest run stays free
+        (node_of((works("chat", "1g.10gb", 5),)), "chat 1g.10gb, code 1g.10gb", 1,
+         ["1g.10gb@5=chat 1g.10gb@6=code"]),
+        (node_of((LEAVING,)), "chat 3g.40gb", 1, ["3g.40gb@4=chat"]),
+        (node_of((Instance("mps:40", owner="x"), works("chat", "mps:50", None)), (), mode=Mode.MPS),
+         "chat mps:50, code mps:20", 2, ["mps:40=- mps:50=chat", "mps:20=code"]),
+        # where starts are not known a GPU stays as cut, and another is cut
+        (node_of((*UNSEEN, Instance("1g.10gb", owner="unknown")), ()), "chat 2g.20gb, sum 3g.40gb",
+         2, ["1g.10gb=- 2g.20gb=- 2g.20gb=chat", "3g.40gb@0=sum"]),
+    ],
+)  # fmt: skip
+def test_new_instances_run_at_observed_places_that_leave_the_most_room(
+    now: Deployment, wanted: str, gpus: int, then: list[str]
 ) -> None:
     found = placed(asked(wanted, gpus), now)
-    assert (found.kept, shown(found), found.more_gpus) == (kept, then, {})
+    assert (shown(found), found.more_gpus) == (then, {})
     states = {each.state for _, each in found.deployment.instances() if each.work}
     assert states == {State.RUNNING}
     for card in found.deployment.gpus():
         if card.instances and all(each.start is not None for each in card.instances):
             assert card.start_source is StartSource.OBSERVED
-    if "mps" in wanted:
-        assert Mode.MPS in {card.mode for card in found.deployment.gpus()}
 
 
 def test_old_drivers_and_tools_that_cut_whole_gpus_bound_what_stays() -> None:
@@ -225,7 +164,7 @@ def test_old_drivers_and_tools_that_cut_whole_gpus_bound_what_stays() -> None:
     new = FleetNode("b", (FleetGpu("b", 0, get_gpu(A100)),), driver="550.54")
     found = placed(asked("chat 1g.20gb, code 1g.10gb", 1), Deployment((old, new)))
     assert shown(found) == ["", "1g.20gb@0=chat 1g.10gb@2=code"]
-    now = fleet(CHAT_AND_CODE, ())
+    now = node_of(CHAT_AND_CODE, ())
     for wanted, gpus, kept, then in (
         ("chat 3g.40gb, sum 4g.40gb", 1, 0, None),
         ("chat 3g.40gb, sum 4g.40gb", 2, 1, ["2g.20gb@0=- 3g.40gb@4=chat", "4g.40gb@0=sum"]),
@@ -240,11 +179,6 @@ CARD, H100 = get_gpu("a100-80gb"), get_gpu("h100-80gb")
 CHAT, CODE = (point(name, CARD.key, "1g.10gb") for name in ("chat", "code"))
 
 
-def on(*instances: Instance, start_source: StartSource = StartSource.OBSERVED) -> Deployment:
-    card = FleetGpu("a", 0, CARD, instances=instances, start_source=start_source)
-    return Deployment((FleetNode("a", (card,)),), SERVICES, RULES["half"])
-
-
 def guessed(*instances: Instance) -> tuple[Instance, ...]:
     return tuple(replace(each, is_guessed=True) for each in instances)
 
@@ -255,18 +189,18 @@ IDLE_0, IDLE_1 = Instance("1g.10gb", 0), Instance("1g.10gb", 1)
 
 
 def test_what_a_plug_in_does_not_tell_is_no_difference_if_it_runs() -> None:
-    target = on(CHAT_0, CODE_1)
-    seen = settle_guesses(on(*guessed(CODE_0, CHAT_1)), target)
+    target = node_of((CHAT_0, CODE_1))
+    seen = settle_guesses(node_of(guessed(CODE_0, CHAT_1)), target)
     assert difference(seen, target).is_empty
-    assert not verify(on(*guessed(CODE_0, CHAT_1)), target)
-    assert len(verify(on(CODE_0, CHAT_1), target)) == 2
-    (fault,) = verify(on(*guessed(IDLE_0, CHAT_1)), target)
+    assert not verify(node_of(guessed(CODE_0, CHAT_1)), target)
+    assert len(verify(node_of((CODE_0, CHAT_1)), target)) == 2
+    (fault,) = verify(node_of(guessed(IDLE_0, CHAT_1)), target)
     assert str(fault) == f"a/0 has 1g.10gb@1 idle, needs {CODE_1}"
     starting = Instance("1g.10gb", None, CHAT, state=State.STARTING)
-    (fault,) = verify(on(starting, start_source=StartSource.UNKNOWN), on(CHAT_0))
+    (fault,) = verify(node_of((starting,)), node_of((CHAT_0,)))
     assert fault.kind == "state"
     unknown = Instance("1g.10gb", None, owner="unknown")
-    assert not verify(on(unknown, unknown, start_source=StartSource.UNKNOWN), on(CHAT_0, CODE_1))
+    assert not verify(node_of((unknown, unknown)), node_of((CHAT_0, CODE_1)))
 
 
 def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:
@@ -289,54 +223,11 @@ def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:
 
 THEIRS_0 = Instance("1g.10gb", 0, owner="pod team-x/a")
 #: Which of the two is theirs, nobody knows.
-NOW = on(*guessed(THEIRS_0, CHAT_1))
+NOW = node_of(guessed(THEIRS_0, CHAT_1))
 
 
 @pytest.mark.parametrize("target", ["mig-parted", "gpu-operator", "slurm"])
 def test_no_script_takes_away_what_may_be_anothers(target: str) -> None:
     with pytest.raises(InvalidProblem, match="pod team-x/a"):
-        export(on(THEIRS_0), target, ExportOptions(NOW))
-    assert export(on(THEIRS_0, IDLE_1), target, ExportOptions(NOW)).files
-
-
-def put(now: Deployment, **counts: str) -> PlacementResult | PlacementInfeasible:
-    """One instance of a service on a profile, on one GPU."""
-    kinds = {Kind(CARD.key, p, point(name, CARD.key, p)): 1 for name, p in counts.items()}
-    return place(wanted_for(kinds, {CARD.key: 1}), now)
-
-
-def test_what_is_not_ours_stays_cut_and_what_runs_goes_before_what_is_hollow() -> None:
-    found = put(NOW, code="1g.10gb")
-    assert isinstance(found, PlacementResult)
-    assert [*map(str, found.deployment.gpus())] == [
-        f"a/0 a100-80gb: {THEIRS_0}, {replace(CODE_1, is_guessed=True)}"
-    ]
-    assert isinstance(put(NOW, chat="7g.80gb"), PlacementInfeasible)
-    nothing = put(NOW)
-    assert isinstance(nothing, PlacementResult)
-    assert [each.place for _, each in nothing.deployment.instances()] == ["1g.10gb@0", "1g.10gb@1"]
-    # Both stay, since either may be another's; the no_compute_instance one starts lower.
-    no_compute_instance = Instance("1g.10gb", 1, state=State.NO_COMPUTE_INSTANCE)
-    found = put(on(*guessed(THEIRS_0, no_compute_instance, Instance("1g.10gb", 2))), code="1g.10gb")
-    assert isinstance(found, PlacementResult)
-    works = [each.place for _, each in found.deployment.instances() if each.work is not None]
-    assert works == ["1g.10gb@2"]
-
-
-def test_a_whole_gpu_that_may_be_anothers_is_not_cut() -> None:
-    """Of two whole GPUs a pod of another has one: nobody knows which."""
-    gpus = tuple(GpuFacts(index, "k.json", mig=Statement("off", "k.json")) for index in range(2))
-    told = NodeFacts(
-        "k.json", Statement("a", "k.json"), product=Statement(CARD.key, "k.json"), gpus=gpus,
-        pods=(PodFacts("team-x/a", "k.json", (WHOLE,), None, None),),
-    )  # fmt: skip
-    now = merge([told], on()).deployment
-    assert [each.is_guessed for _, each in now.instances()] == [True, True]
-    assert isinstance(put(now, chat="3g.40gb"), PlacementInfeasible)
-    found = put(now, chat=WHOLE)
-    assert isinstance(found, PlacementResult)
-    first, second = found.deployment.gpus()
-    assert (first.mode, second.mode) == (Mode.WHOLE, Mode.WHOLE)
-    assert [each.is_guessed for each in second.instances if each.work] == [True]
-    without = Deployment((replace(now.nodes[0], gpus=(first, replace(second, instances=()))),))
-    assert not verify(now, without)
+        export(node_of((THEIRS_0,)), target, ExportOptions(NOW))
+    assert export(node_of((THEIRS_0, IDLE_1)), target, ExportOptions(NOW)).files

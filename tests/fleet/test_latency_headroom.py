@@ -38,7 +38,6 @@ from tests.proofs_checks.both import read
 from tests.property.problems import share
 
 A100 = "a100-80gb"
-CENT = Fraction(1, 100)
 #: A bisection ends when it knows a factor to this.
 APART = Fraction(1, 2**30)
 

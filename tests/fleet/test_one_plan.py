@@ -49,6 +49,7 @@ from tests.references.fleet_plans import Asked, is_served, least_cost
 from tests.samples import few
 
 from .deployments import deployments
+from .plans import set_at
 from .test_placement import guesses_in, less_known
 
 A30, A100 = get_gpu("a30-24gb"), get_gpu("a100-80gb")
@@ -247,20 +248,6 @@ def case_of(fleet: Deployment, rates: dict[str, int]) -> Case:
     return Case(fleet, asked, PlacementConstraints(), services)
 
 
-def test_a_mixed_fleet_that_suffices_is_accepted() -> None:
-    case = case_of(full_fleet(), {"a": 44, "b": 90})
-    plan = case.plan()
-    machines = {group.machine: group.count for group in plan.groups}
-    assert machines == {
-        "a30-24gb": 1, "a30-24gb beside 1g.6gb@0": 1, "a100-80gb beside 3g.40gb@4": 1,
-    }  # fmt: skip
-    found = place_plan(plan, case.fleet)
-    assert isinstance(found, PlacementResult)
-    assert (found.cost, found.cost_proof, found.least_cost) == (1, Proof.CHECKED, 1)
-    more = case_of(full_fleet(), {"a": 44, "b": 180}).plan()
-    assert (more.solution.status, more.solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
-
-
 def test_plan_on_empty_gpus_is_moved_to_fewer_of_those_that_cost_as_much() -> None:
     """Two A30s at 1 cost what one A100 at 2 does, and serve as much of service a."""
     cards = (FleetGpu("n", 0, A100), FleetGpu("n", 1, A30), FleetGpu("n", 2, A30))
@@ -298,20 +285,26 @@ def test_what_exactly_suffices_survives_a_node() -> None:
     assert str(found).endswith("survive: node:100%: costs 3 GPUs")
 
 
-def forged(change: Callable[[dict[str, Any]], None]) -> list[str]:
-    """What both checkers say of a forged plan, and of the deployment that it is placed in."""
+def forged(*changes: tuple[str, Any], is_sealed: bool = False) -> list[str]:
+    """What both checkers say of a forged plan, and of the deployment that it is placed in.
+
+    If it is sealed its solution names the problem as it is then.
+    """
     case = case_of(full_fleet(), {"a": 44, "b": 90})
     of_a, of_b = case.services
     priced = replace(case.fleet.nodes[0], labels=FrozenMap({"price_per_hour": "1"}))
     asked = replace(of_a, extra=FrozenMap({"min_replicas": "1"}))
     case = replace(case, fleet=Deployment((priced,)), services=(asked, of_b))
-    plan = case.plan()
-    found = place_plan(plan, case.fleet)
+    found = place_plan(case.plan(), case.fleet)
     assert isinstance(found, PlacementResult)
     document = json.loads(json.dumps(deployment_to_json(found.deployment)))
-    change(document if change is _reprice else document["plan"])
+    plan = document["plan"]
+    for path, value in changes:
+        set_at(document, path, value)
+    for own in (plan["solution"], plan["solution"]["certificate"]) if is_sealed else ():
+        own["problem_sha256"] = problem_from_json(plan["problem"]).sha256
     said = []
-    for read, written in ((plan_from_json, document["plan"]), (deployment_from_json, document)):
+    for read, written in ((plan_from_json, plan), (deployment_from_json, document)):
         try:
             read(written)
         except FileError:
@@ -323,62 +316,29 @@ def forged(change: Callable[[dict[str, Any]], None]) -> list[str]:
     return said
 
 
-def _move(plan: dict[str, Any]) -> None:
-    plan["available"][1]["held"][0]["start"] = 3
-
-
-def _raise(plan: dict[str, Any]) -> None:
-    plan["available"][0]["count"] = 2
-
-
-def seal(plan: dict[str, Any]) -> None:
-    """Let the solution name the problem as it is now."""
-    digest = problem_from_json(plan["problem"]).sha256
-    plan["solution"]["problem_sha256"] = digest
-    plan["solution"]["certificate"]["problem_sha256"] = digest
-
-
-def _raise_both(plan: dict[str, Any]) -> None:
-    """With the problem's limit, and the digest that the solution names."""
-    plan["available"][0]["count"] = 2
-    plan["problem"]["machine_types"][0]["limit"] = 2
-    seal(plan)
-
-
-def _reprice(deployment: dict[str, Any]) -> None:
-    deployment["nodes"][0]["labels"]["price_per_hour"] = "999"
-
-
-def _ask_more(plan: dict[str, Any]) -> None:
-    plan["problem"]["jobs"][0]["replicas"]["count"] += 1
-    seal(plan)
-
-
-def _free(plan: dict[str, Any]) -> None:
-    plan["available"][1]["held"] = []
-
-
-def _charge(plan: dict[str, Any]) -> None:
-    plan["problem"]["machine_types"][1]["cost"] = 1
-
-
-def _serve(plan: dict[str, Any]) -> None:
-    plan["available"][1]["held"][0]["serves"] = True
-
-
 BOTH = ["package", "independent"]
 
 
-@pytest.mark.parametrize("change", [_move, _raise, _free, _charge, _ask_more])
+@pytest.mark.parametrize(
+    ("path", "value", "is_sealed"),
+    [
+        ("available.1.held.0.start", 3, False),
+        ("available.0.count", 2, False),
+        ("available.1.held", [], False),
+        ("problem.machine_types.1.cost", 1, False),
+        ("problem.jobs.0.replicas.count", 2, True),
+    ],
+)
 def test_forged_machine_types_are_refused_by_both_checkers(
-    change: Callable[[dict[str, Any]], None],
+    path: str, value: Any, is_sealed: bool
 ) -> None:
-    assert forged(lambda plan: None) == []
-    assert forged(change) == BOTH * 2
+    assert forged((f"plan.{path}", value), is_sealed=is_sealed) == BOTH * 2
 
 
 def test_what_a_plan_says_of_a_fleet_is_held_against_the_fleet_by_both_checkers() -> None:
     """A plan for more GPUs is consistent by itself; one that uses less than it could is legal."""
-    assert forged(_raise_both) == BOTH
-    assert forged(_reprice) == BOTH
-    assert forged(_serve) == ["package", *BOTH]
+    assert forged() == []
+    more = ("plan.available.0.count", 2), ("plan.problem.machine_types.0.limit", 2)
+    assert forged(*more, is_sealed=True) == BOTH
+    assert forged(("nodes.0.labels.price_per_hour", "999")) == BOTH
+    assert forged(("plan.available.1.held.0.serves", True)) == ["package", *BOTH]

@@ -303,12 +303,10 @@ def test_the_head_of_a_plan_says_all_and_its_bars_are_drawn_whole() -> None:
     assert (dear["GPUs"].value, dear["Cost"].value) == ("2", "3")
     for name in ("Cost", "Lower bound", "Saving"):  # costs are never called GPUs
         assert not re.search(r"[0-9] (whole )?GPU", dear[name].note), dear[name]
-    page = page_of("large plan")
     bars = [bar for part in draw_plan(many_services(400)) for bar in part.bars]
     assert sum(bar.count for bar in bars) == 400 * 401 // 2
-    text = printed(page)
-    assert "... and 360 more layouts on" in text
-    assert "... and 360 more services (all with --json)" in text
+    page = page_of("large plan")
+    assert printed(page).count("... and 360 more ") == 2  # layouts and services
     assert len([e for e in Read(html(page)).with_tag("div") if e.get("class") == "bar"]) == 400
 
 

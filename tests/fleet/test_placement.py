@@ -37,18 +37,13 @@ from cms.solving.solution import Proof
 from tests.property.problems import share
 from tests.references.placements import best_placement, worth
 
-from .deployments import SERVICES, deployments, kind, placed, promises, published, wanted_for
+from .deployments import deployments, kind, node_of, placed, promises, published, wanted_for
 
 A30, A100 = "a30-24gb", "a100-80gb"
 
 
 def other(profile: str, start: int | None) -> Instance:
     return Instance(profile, start, owner="pod team-x/trainer")
-
-
-def fleet(*cards: tuple[Instance, ...], key: str = A100, driver: str | None = None) -> Deployment:
-    held = tuple(FleetGpu("a", i, get_gpu(key), instances=each) for i, each in enumerate(cards))
-    return Deployment((FleetNode("a", held, driver=driver),), SERVICES)
 
 
 def empty(nodes: int, each: int, key: str = A100) -> Deployment:
@@ -194,7 +189,7 @@ def test_regrouped_keeps_at_least_what_the_plans_groups_keep() -> None:
 
 def test_others_instances_may_ask_for_more_gpus_or_leave_no_room_for_groups() -> None:
     wanted = wanted_for({kind("chat", "3g.40gb"): 2}, {A100: 1})
-    found = placed(wanted, fleet((other("1g.10gb", 0),), (other("1g.10gb", 6),)))
+    found = placed(wanted, node_of((other("1g.10gb", 0),), (other("1g.10gb", 6),)))
     assert found.more_gpus == {A100: 1}
     assert (found.cost, found.cost_proof) == (0, Proof.CHECKED)  # beside what is there anyway
     assert "1 x a100-80gb more than planned (least for the plan's instances, proof checked)" in str(
@@ -202,11 +197,11 @@ def test_others_instances_may_ask_for_more_gpus_or_leave_no_room_for_groups() ->
     )
     wanted = published("S6")
     cards = [(other("1g.10gb", 0),)] * 10 + [()] * 10
-    none = place(wanted, fleet(*cards), as_grouped=True)
+    none = place(wanted, node_of(*cards), as_grouped=True)
     assert isinstance(none, PlacementInfeasible)
     assert none.proof is Proof.CHECKED
     assert none.reasons == ("the groups of the plan have too few GPUs for all of them at once",)
-    assert isinstance(place(wanted, fleet(*cards)), PlacementResult)
+    assert isinstance(place(wanted, node_of(*cards)), PlacementResult)
 
 
 def unplaceable(now: Deployment, wanted: DesiredState) -> PlacementInfeasible:
@@ -218,13 +213,13 @@ def unplaceable(now: Deployment, wanted: DesiredState) -> PlacementInfeasible:
 
 def test_a_mixture_that_does_not_fit_is_refused_with_what_does() -> None:
     cards = [(other("1g.10gb", 6),)] * 6 + [()] * 5
-    few = unplaceable(fleet(*cards), wanted_for({kind("chat", "3g.40gb"): 20}, {A100: 10}))
+    few = unplaceable(node_of(*cards), wanted_for({kind("chat", "3g.40gb"): 20}, {A100: 10}))
     assert str(few) == (
         "unplaceable, proof checked: 4 more 3g.40gb are needed than 11 x a100-80gb hold beside 6 "
         "foreign instances"
     )
     counts = {kind("chat", "4g.40gb"): 2, kind("code", "2g.20gb"): 3}
-    mixed = unplaceable(fleet((), ()), wanted_for(counts, {A100: 2}))
+    mixed = unplaceable(node_of((), ()), wanted_for(counts, {A100: 2}))
     assert str(mixed) == (
         "unplaceable, proof checked: no layouts of the fleet's GPUs hold the instances wanted: at "
         "most 4 of 5 at once"
@@ -234,13 +229,13 @@ def test_a_mixture_that_does_not_fit_is_refused_with_what_does() -> None:
 @pytest.mark.parametrize(
     ("now", "profile", "says"),
     [
-        (fleet((), key=A30), "3g.40gb",
+        (node_of((), key=A30), "3g.40gb",
          "1 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb"),
-        (fleet((), driver="470.82"), "1g.20gb", "1g.20gb fits on no a100-80gb: the driver 470.82 "
+        (node_of((), driver="470.82"), "1g.20gb", "1g.20gb fits on no a100-80gb: the driver 470.82 "
          "of a does not offer it, it is there since R525"),
-        (fleet((other("1g.10gb", 1), other("1g.10gb", 6))), "3g.40gb",
+        (node_of((other("1g.10gb", 1), other("1g.10gb", 6))), "3g.40gb",
          "3g.40gb fits on no a100-80gb: a/0: "),
-        (fleet((other("1g.10gb", 1),)), "mps:20",
+        (node_of((other("1g.10gb", 1),)), "mps:20",
          "mps:20 fits on no a100-80gb: a/0 has pod team-x/trainer on it"),
     ],
 )  # fmt: skip
@@ -250,7 +245,7 @@ def test_profiles_that_fit_nowhere(now: Deployment, profile: str, says: str) -> 
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
-    now = fleet((other("3g.40gb", 0), other("4g.40gb", 0)))
+    now = node_of((other("3g.40gb", 0), other("4g.40gb", 0)))
     wanted = wanted_for({kind("chat", "1g.10gb"): 1}, {A100: 1})
     with pytest.raises(InvalidProblem, match="cannot be as it is written: a/0 has 3g.40gb@0 and"):
         place(wanted, now)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from .changing import Change, change_to
 from .forecast import FORECASTS, Daily, Forecast, Known, Latest, RateForecast, forecast_of
-from .playing import (
+from .policies import (
     CONTENDERS,
     SHARING_CONTENDERS,
+    Always,
     Compared,
+    DayNight,
+    Forecasting,
+    Never,
     Played,
+    Policy,
+    Threshold,
+    clairvoyant,
     compare,
     contender,
     contenders,
@@ -16,16 +22,17 @@ from .playing import (
     play,
     roomy_fleet,
 )
-from .policies import Always, DayNight, Forecasting, Never, Policy, Threshold, clairvoyant
-from .rates import Gap, Rates
+from .rates import Rates
 from .rates_input import read_rates
 from .reasons import headline, reasons, replan_decision_to_json
 from .replan import (
+    Change,
     Decision,
     NoPath,
     Path,
     ReplanDecision,
     Start,
+    change_to,
     decide,
     fewest,
     replan,
@@ -34,11 +41,12 @@ from .replan import (
 )
 from .windows import Planner, Scene, Terms, Windows
 
-__all__ = ["Rates", "Gap", "read_rates", "RateForecast", "Forecast", "FORECASTS", "forecast_of"]
-__all__ += ["Daily", "Latest", "Known", "Planner", "Windows", "Start", "Path"]
-__all__ += ["NoPath", "shortest", "fewest", "Terms", "Decision", "decide", "Change", "change_to"]
-__all__ += ["ReplanDecision", "replan", "same_services", "headline", "reasons", "Scene"]
-__all__ += ["replan_decision_to_json"]
-__all__ += ["Policy", "Never", "Always", "Forecasting", "Threshold", "DayNight"]
-__all__ += ["clairvoyant", "Played", "empty_fleet", "play", "CONTENDERS", "SHARING_CONTENDERS"]
-__all__ += ["Compared", "compare", "contender", "contenders", "roomy_fleet"]
+__all__ = [
+    "Rates", "read_rates", "RateForecast", "Forecast", "FORECASTS", "forecast_of", "Daily",
+    "Latest", "Known", "Planner", "Windows", "Terms", "Start", "Path", "NoPath", "shortest",
+    "fewest", "Change", "change_to", "Decision", "decide", "ReplanDecision", "replan", "reasons",
+    "headline", "replan_decision_to_json", "same_services", "Scene", "Policy", "Never",
+    "Always", "Forecasting", "Threshold", "DayNight", "clairvoyant", "Played", "empty_fleet",
+    "play", "CONTENDERS", "SHARING_CONTENDERS", "Compared", "compare", "contender", "contenders",
+    "roomy_fleet",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import ceil, floor
 from types import MappingProxyType
@@ -15,6 +15,12 @@ from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import exact, shown
 from .rates import DAY_S, Rates
+
+
+def numbers_to_json(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the fractions among some values exactly."""
+    exact = ((key, isinstance(value, Fraction), value) for key, value in told.items())
+    return {key: number_to_json(value) if is_number else value for key, is_number, value in exact}
 
 
 @dataclass(frozen=True)
@@ -108,48 +114,35 @@ class Daily:
                 f"a step of the rates is {shown(history.step_s)} s, which is no part of a day; "
                 "expected one, so that earlier days have the same times"
             )
-        now = _now(history)
-        return RateForecast(
-            history.step_s,
-            {
-                name: (now[name], *self._foreseen(history, name, int(day), steps))
-                for name in history.services
-            },
-        )
+        foreseen = {}
+        for name, now in _now(history).items():
+            own, end = history.rates_rps[name], history.count
+            usual = {
+                at: self._usual(own[at % int(day) : at : int(day)])
+                for at in range(max(0, end - 1 - int(self.recent_s / history.step_s)), end + steps)
+            }
+            lately = [(own[at], q) for at, q in usual.items() if at < end and q is not None]
+            before = sum(q for rate, q in lately if rate is not None)
+            level = sum(rate for rate, _ in lately if rate is not None) / before if before else None
+            rates = [now]
+            for at in range(end, end + steps):
+                if (q := usual[at]) is None:
+                    raise InvalidProblem(
+                        f"no earlier day says what {name} has at {history.said(at)}: rates are "
+                        f"known from {history.said(0)} to {history.said(end - 1)}; give those of a "
+                        "day more, or ask for the forecast 'latest', which foresees no change"
+                    )
+                rates.append(max(q, now) if level is None else q * level)
+            foreseen[name] = tuple(rates)
+        return RateForecast(history.step_s, foreseen)
 
-    def _foreseen(self, history: Rates, name: str, day: int, steps: int) -> list[Fraction]:
-        last = history.count - 1
-        seen = usual = Fraction(0)
-        for at in range(max(0, last - int(self.recent_s / history.step_s)), last + 1):
-            rate, before = history.rates_rps[name][at], self._usual(history, name, day, at)
-            if rate is not None and before is not None:
-                seen, usual = seen + rate, usual + before
-        found = []
-        for at in range(last + 1, last + 1 + steps):
-            rate = self._usual(history, name, day, at)
-            if rate is None:
-                raise InvalidProblem(
-                    f"no earlier day says what {name} has at {history.said(at)}: rates are known "
-                    f"from {history.said(0)} to {history.said(last)}; give those of a day more, or "
-                    "ask for the forecast 'latest', which foresees no change"
-                )
-            now = history.rates_rps[name][last] or Fraction(0)
-            found.append(rate * seen / usual if usual else max(rate, now))
-        return found
-
-    def _usual(self, history: Rates, name: str, day: int, at: int) -> Fraction | None:
-        own = history.rates_rps[name]
-        earlier = range(at - day, -1, -day)
-        known = sorted(r for r in (own[e] for e in earlier if e < len(own)) if r is not None)
+    def _usual(self, earlier: tuple[Fraction | None, ...]) -> Fraction | None:
+        known = sorted(rate for rate in earlier if rate is not None)
         return known[ceil(self.quantile * len(known)) - 1] if known else None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
-        return {
-            "name": self.name,
-            "quantile": number_to_json(self.quantile),
-            "recent_s": number_to_json(self.recent_s),
-        }
+        return {"name": self.name, **numbers_to_json(asdict(self))}
 
     def __str__(self) -> str:
         return (
@@ -221,16 +214,16 @@ def forecast_of(text: str | Forecast) -> Forecast:
 
 
 def _now(history: Rates) -> dict[str, Fraction]:
-    """The rates at the last moment; a service without one is refused."""
-    found = {}
+    """Return the rates at the last moment; refuse a service without one."""
+    found, end = {}, history.count - 1
     for name, own in history.rates_rps.items():
-        if own[-1] is None:
+        if (now := own[-1]) is None:
             last = max((at for at, rate in enumerate(own) if rate is not None), default=None)
             known = "never" if last is None else f"last at {history.said(last)}"
-            why = next((g.reason for g in reversed(history.gaps) if g.service == name), "no value")
             raise InvalidProblem(
-                f"the rate of {name} is not known at {history.said(history.count - 1)} ({why}), "
-                f"{known}; expected one at the last moment, which is now"
+                f"the rate of {name} is not known at {history.said(end)} "
+                f"({history.reason(name, end)}), {known}; expected one at the last moment, which "
+                "is now"
             )
-        found[name] = own[-1]
+        found[name] = now
     return found

@@ -18,7 +18,7 @@ from ...files.parsed import Parsed
 from ...files.source import Source, StrPath, read_source
 from ...files.tables import read_table
 from ...values.numbers import shown
-from .rates import NoTime, OneClock, Rates, Sample, align_samples, read_moment
+from .rates import OneClock, Rates, Sample, align_samples, read_moment
 
 #: The label that names a series' service, where the user names none.
 SERVICE_LABEL = "service"
@@ -56,10 +56,6 @@ class _Series(_Foreign):
     metric: dict[str, f.Text]
     values: tuple[tuple[Annotated[Any, _Time], Annotated[Any, _Rate]], ...]
 
-    @property
-    def called(self) -> str:
-        return self.metric.get("__name__", "")
-
 
 class _Answer(_Foreign):
     resultType: f.Text  # noqa: N815
@@ -84,7 +80,7 @@ def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "rates.csv"
     >>> _ = path.write_text("time,service,rate_rps\\n0,chat,5\\n60,chat,7\\n180,chat,6\\n")
     >>> rates = read_rates(path)
-    >>> print(rates, *(gap.said(rates.is_clock) for gap in rates.gaps), sep="; ")
+    >>> print(rates, *rates.gaps, sep="; ")
     1 service, 4 moments, every 60 s from 0 s to 180 s; chat: no value at 120 s
     """
     source = read_source(path, holds="a table of rates")
@@ -97,8 +93,6 @@ def rates_from_table(source: Source) -> Rates:
     """Read rates from a CSV table, long or wide; empty cells, ``NaN`` and ``-`` are not known."""
     table = read_table(source, ("time",), _LONG)
     there = [name for name in _LONG if name in table.index]
-    clock = OneClock()
-    samples: dict[str, list[Sample]] = {}
     if len(there) == 1:
         raise table.error(
             f"there is a column {there[0]!r} and none {({*_LONG} - {*there}).pop()!r}",
@@ -106,21 +100,21 @@ def rates_from_table(source: Source) -> Rates:
         )
     names = [name for name in table.index if name != "time"]
     if not names:
-        raise table.error(
-            "the only column is 'time'", expected="a column for each service beside it"
-        )
+        what = "the only column is 'time'"
+        raise table.error(what, expected="a column for each service beside it")
+    clock, samples = OneClock(), dict[str, list[Sample]]()
     for row in table:
         at = clock.time_of(row["time"])
         cells = {row["service"].word(): row["rate_rps"]} if there else {n: row[n] for n in names}
         for name, cell in cells.items():
             rate = None if cell.is_missing else cell.number()
-            samples.setdefault(name, []).append(Sample(at, rate, cell.row.error))
+            samples.setdefault(name, []).append(Sample(at, rate, row))
 
-    def too_few(what: str) -> FileError:
+    def refuse(what: str) -> FileError:
         expected = "two moments or more, and not more than a million rates"
         return FileError(source.name, what, line=table.rows[0].line, expected=expected)
 
-    return align_samples(samples, clock.is_clock, too_few)
+    return align_samples(samples, clock.is_clock, refuse)
 
 
 def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
@@ -137,7 +131,8 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
         fix = "ask /api/v1/query_range, with start, end and step"
         raise data.wrong('"matrix"', "resultType", fix=fix)
     answer: _Answer = m.build(_Answer, data)
-    series: dict[str, tuple[Parsed, _Series]] = {}
+    read: dict[str, list[Sample]] = {}
+    counters = []
     for index, one in enumerate(answer.result):
         entry = data.at("result", index)
         if label not in one.metric:
@@ -150,46 +145,49 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
             )
         read_name: Callable[[Any], str] = f.name("service").read
         name = m.read_as(entry.at("metric", label), read_name)
-        if name in series:
+        if name in read:
             raise entry.error(
                 f"{entry.label()} is a second series of {name!r}",
                 expected="one series a service",
                 fix=f"add them up in the query: sum by ({label}) (...)",
             )
-        series[name] = entry, one
-    if not series:
-        what = "the result has no series"
-        raise data.error(what, "result", expected="one a service")
-    read = {name: [*_samples(entry, one)] for name, (entry, one) in series.items()}
-
-    def too_few(what: str) -> FileError:
-        return document.error(what, expected="two or more")
-
-    rates = align_samples(read, True, too_few)
-    counters = {name for name, (_, one) in series.items() if one.called.endswith(_COUNTERS)}
-    for name, (entry, one) in series.items():
-        if name not in counters:
+        read[name] = [*_samples(entry, one)]
+        if one.metric.get("__name__", "").endswith(_COUNTERS):
+            counters.append(name)
+        else:
             _refuse_counter(entry, name, read[name], one, label)
-    if counters:
-        grown = {
-            name: _growth(own, rates.step_s) if name in counters else own
-            for name, own in read.items()
-        }
-        rates = align_samples(grown, True, too_few)
+    if not read:
+        raise data.error("the result has no series", "result", expected="one a service")
+    rates = align_samples(read, True, lambda what: document.error(what, expected="two or more"))
+    known, reasons = dict(rates.rates_rps), {}
+    for name in counters:
+        grown: list[Fraction | None] = [None]
+        for at, (old, new) in enumerate(pairwise(known[name]), 1):
+            if old is not None and new is not None and new >= old:
+                grown.append((new - old) / rates.step_s)
+                continue
+            grown.append(None)
+            if new is not None:
+                why = f"counter reset ({shown(old)} to {shown(new)})" if old else "no value before"
+                reasons[name, rates.time_s(at)] = why
+        known[name] = tuple(grown)
     told: _Told = m.build(_Told, document)
     notes = (*(told.warnings or ()), *(told.infos or ()))
-    return replace(rates, warnings=tuple(f"Prometheus: {text}" for text in notes))
+    warnings = tuple(f"Prometheus: {text}" for text in notes)
+    rates = replace(rates, rates_rps=known, reasons=reasons, warnings=warnings)
+    # nothing is known of the first moment where all are counters
+    return rates.between(1, rates.count - 1) if len(counters) == len(known) else rates
 
 
 def _refuse_counter(entry: Parsed, name: str, own: list[Sample], one: _Series, label: str) -> None:
     """Refuse what counts requests since some beginning, which is no rate."""
     # names of series: "order_count" of another label is a name of something else
-    keys = ("__name__", "metric", "name", "series")
-    own_names = [text for key, text in one.metric.items() if key in keys and key != label]
-    called = [text for text in own_names if text.endswith((*_COUNTERS, *_SUMS))]
+    keys = {"__name__", "metric", "name", "series"} - {label}
+    names = [text for key, text in one.metric.items() if key in keys]
+    called = [text for text in names if text.endswith((*_COUNTERS, *_SUMS))]
     known = [(each.at_s, each.rate_rps) for each in own if each.rate_rps is not None]
-    grown = counted_per_s(known, bool(called))
-    if grown is None and not one.called.endswith(_SUMS):
+    is_sum = one.metric.get("__name__", "").endswith(_SUMS)
+    if not is_sum and not is_counter(known, is_named=bool(called)):
         return
     said = f" ({called[0]})" if called else ""
     asked = next((text for text in called if text.endswith(_COUNTERS)), "requests_total")
@@ -203,72 +201,46 @@ def _refuse_counter(entry: Parsed, name: str, own: list[Sample], one: _Series, l
 def _data(document: Parsed) -> Parsed:
     if not isinstance(document.value, dict):
         raise document.wrong("an object: the answer of a Prometheus range query")
-    if "status" in document.value:
-        if document.value["status"] != "success":
-            fix = "the query failed: see what it says under error"
-            raise document.wrong('"success"', "status", fix=fix)
-        if "data" not in document.value:
-            raise document.error('the answer has no "data"', expected='the key "data"')
-        return document.at("data")
-    return document
+    if "status" not in document.value:
+        return document
+    if document.value["status"] != "success":
+        fix = "the query failed: see what it says under error"
+        raise document.wrong('"success"', "status", fix=fix)
+    if "data" not in document.value:
+        raise document.error('the answer has no "data"', expected='the key "data"')
+    return document.at("data")
 
 
 def _samples(entry: Parsed, one: _Series) -> Iterator[Sample]:
     for index, (at, known) in enumerate(one.values):
-        place = "values", index, 0
-
-        def refuse(what: str, place: Any = place, **told: Any) -> FileError:
-            return entry.error(what, *place, **told)
-
+        place = entry.at("values", index, 0)
         try:
-            yield Sample(read_moment(at).at_s, known, refuse)
-        except NoTime as fault:
-            raise entry.wrong(str(fault), *place) from None
+            yield Sample(read_moment(at)[0], known, place)
+        except ValueError as fault:
+            raise place.wrong(str(fault)) from None
 
 
-def _growth(samples: list[Sample], step: Fraction) -> list[Sample]:
-    """Return the rates at which a counter grew, from its second value on."""
-    found = []
-    for before, after in pairwise(samples):
-        old, new = before.rate_rps, after.rate_rps
-        rate, reason = None, ""
-        if old is None or new is None or after.at_s - before.at_s != step:
-            reason = "no value, or none a step before"
-        elif new < old:
-            reason = f"counter reset ({shown(old)} to {shown(new)})"
-        else:
-            rate = (new - old) / step
-        found.append(Sample(after.at_s, rate, after.refuse, reason))
-    return found
-
-
-def counted_per_s(
-    values: Sequence[tuple[Fraction, Fraction]], is_named: bool = False
-) -> Fraction | None:
-    """Return how fast a series counts if it is a counter, None if it may be a rate.
+def is_counter(values: Sequence[tuple[Fraction, Fraction]], *, is_named: bool = False) -> bool:
+    """Tell whether a series, of times in seconds and values, counts since some beginning.
 
     Rates go down as well as up; a counter only falls where it is reset. Growing traffic looks alike
     for a while, so a counter grows as no traffic does, or is counted in whole numbers and creeps up
-    without ever falling, where a measured rate would waver. Values are with their times in seconds.
-    If some label calls the series a counter (`is_named`), it has only to grow, and not to fall.
+    without ever falling, where a measured rate would waver. If some label calls the series a
+    counter (`is_named`), it has only to grow, and not to fall.
     """
-    steps = [after[1] - before[1] for before, after in pairwise(values)]
+    steps = [after - before for (_, before), (_, after) in pairwise(values)]
     rises = [step for step in steps if step > 0]
     falls = sum(step < 0 for step in steps)
     if not rises or falls > max(1, len(values) // _MOMENTS_A_FALL):
-        return None
-    grown = Fraction(sum(rises)) / (values[-1][0] - values[0][0])
+        return False
     if is_named and len(values) > 2:
-        return grown
-    ends = len(steps) // 10 + 1
-    if max(sum(steps[:ends]), sum(steps[-ends:])) * _LEVEL * len(steps) < sum(rises) * ends:
-        return None  # from a night to a noon: a counter goes on, the more so at noon
-    if len(values) >= _FEWEST_STEEP and grown >= _STEEP and sum(rises) >= _LEAST_RISE:
-        return grown
-    creeping = sum(
-        0 < after[1] - before[1] < _CREEPING * before[1] for before, after in pairwise(values)
-    )
+        return True
+    grown, ends = sum(rises), len(steps) // 10 + 1
+    if max(sum(steps[:ends]), sum(steps[-ends:])) * _LEVEL * len(steps) < grown * ends:
+        return False  # from a night to a noon: a counter goes on, the more so at noon
+    is_steep = grown >= _STEEP * (values[-1][0] - values[0][0])
+    if is_steep and len(values) >= _FEWEST_STEEP and grown >= _LEAST_RISE:
+        return True
+    creeping = sum(0 < s < _CREEPING * v for s, (_, v) in zip(steps, values, strict=False))
     is_whole = all(value.denominator == 1 for _, value in values)
-    if len(values) >= _FEWEST_WHOLE <= 2 * len(rises) <= 4 * creeping and is_whole:
-        return grown
-    return None
+    return len(values) >= _FEWEST_WHOLE <= 2 * len(rises) <= 4 * creeping and is_whole

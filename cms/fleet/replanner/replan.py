@@ -13,19 +13,113 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Protocol, TypeAlias
+from itertools import pairwise
+from math import inf
+from typing import NamedTuple, TypeAlias
 
 from ...errors import AlgorithmError, CmsError, InvalidProblem
 from ...values.names import nearest
 from ...values.numbers import shown
-from ..deployment import Deployment
+from ..deployment import Deployment, desired_state
+from ..deployment.checking import has_our_work
 from ..deployment.recounting import recounted
-from ..deployment.transition import Durations, Impossible, schedule, transition
+from ..deployment.transition import (
+    Durations,
+    Impossible,
+    Schedule,
+    Transition,
+    reorganise,
+    schedule,
+    transition,
+)
+from ..deployment.wanted import DesiredState
+from ..placement import PlacementInfeasible, place_plan
+from ..placement.program import Limits
 from ..serving.plan import Plan
-from .changing import Change, change_to
+from ..serving.time_sharing import SharedServing
 from .forecast import Forecast
-from .rates import Rates, format_time
+from .rates import Rates
 from .windows import Planner, Terms, Windows
+
+
+@dataclass(frozen=True)
+class Change:
+    """A way from what runs to a plan: a checked transition, and when each action is done."""
+
+    transition: Transition
+    schedule: Schedule
+
+    @property
+    def starts(self) -> int:
+        """How many instances, or shares that services take in turn, start and do not go again."""
+        return sum(len(a.prepared) for a in self.transition.actions if not a.is_temporary)
+
+    @property
+    def temporary(self) -> int:
+        """How many instances start that go again."""
+        return sum(len(a.prepared) for a in self.transition.actions if a.is_temporary)
+
+    @property
+    def seconds(self) -> Fraction:
+        """How long it takes, by assumed durations."""
+        return self.schedule.makespan_s
+
+
+def change_to(
+    now: Deployment,
+    plan: Plan,
+    *,
+    regrouped: bool = False,
+    durations: Durations | None = None,
+    max_parallel: int | None = None,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Change | Impossible:
+    """Find the way from what runs to a plan on as few GPUs, so that most of what runs is kept.
+
+    Of all plans that cost least that is the nearest (`cms.fleet.placement.place_plan`), unless no
+    way to it is found. Every service keeps the smaller of its old and its new rate at every moment.
+    A plan whose services share GPUs in time stays as it was made. If `regrouped` it has to be this
+    plan, of which only is chosen anew which instances share a GPU. There are at most `max_parallel`
+    actions at once; the time limit is in seconds.
+    """
+    limits = Limits(inf if time_limit is None else time_limit, cancel)
+
+    def find(to: DesiredState) -> Transition | Impossible:
+        left = None if time_limit is None else limits.left
+        return transition(
+            now, to, durations=durations, max_parallel=max_parallel, time_limit=left, cancel=cancel
+        )
+
+    if isinstance(plan.serving, SharedServing):
+        found = reorganise(now, plan)
+    elif regrouped:
+        found = find(desired_state(plan))
+    else:
+        half = None if time_limit is None else time_limit / 2  # what is left is for the way
+        near = place_plan(plan, now, time_limit=half, cancel=cancel)
+        if isinstance(near, PlacementInfeasible):
+            return Impossible(near.reasons, near.proof)
+        found = find(near.wanted)
+        if isinstance(found, Impossible):
+            found = find(desired_state(plan))
+    if isinstance(found, Impossible):
+        return found
+    return Change(found, schedule(found, durations, max_parallel))
+
+
+def count_gpus(deployment: Deployment) -> int:
+    """Count the GPUs with managed work."""
+    return sum(map(has_our_work, deployment.gpus()))
+
+
+class Supplied(NamedTuple):
+    """A service's last rate, what runs for it now, and what will run after the change."""
+
+    service: str
+    rate_rps: Fraction
+    has_rps: Fraction
+    will_have_rps: Fraction
 
 
 @dataclass(frozen=True)
@@ -46,19 +140,17 @@ class ReplanDecision:
         return not self.way.transition.actions
 
     @property
-    def has_rps(self) -> dict[str, Fraction]:
-        """Items per second that run now, by service."""
-        return _has(self.now, self.windows.planner)
-
-    @property
-    def will_have_rps(self) -> dict[str, Fraction]:
-        """Items per second that run when the change is done, by service."""
-        return _has(self.way.transition.target, self.windows.planner)
+    def services(self) -> tuple[Supplied, ...]:
+        """What each service is asked for, has and will have."""
+        then = self.way.transition.target
+        return tuple(
+            Supplied(name, rate, self.now.capacity(name), then.capacity(name))
+            for name, rate in self.windows.now.items()
+        )
 
     def said(self, moment: int) -> str:
         """Say a moment of the windows: a date and time, or seconds."""
-        at_s = self.history.end_s + moment * self.terms.every_s
-        return format_time(at_s, self.history.is_clock)
+        return self.history.said(self.history.count - 1 + moment * self.windows.every)
 
 
 def replan(
@@ -104,15 +196,12 @@ def replan(
     empty = planner.serving(dict.fromkeys(names, Fraction(0)))
     now = recounted(now, empty.services, empty.rule)
     windows = terms.windows(forecast, history.of(names), planner)
-    cost = planner.cost_of(now)
+    has = {name: now.capacity(name) for name in names}
     try:
-        found = decide(windows, _has(now, planner), cost, terms.hysteresis)
+        found = decide(windows, has, planner.cost_of(now), terms.hysteresis)
     except NoPath as fault:
         at = fault.at
-        first, last = (
-            format_time(history.end_s + moment * terms.every_s, history.is_clock)
-            for moment in (at, at + 1)
-        )
+        first, last = (history.said(history.count - 1 + it * windows.every) for it in (at, at + 1))
         needs = windows.needs(at, at + 1)
         rates = ", ".join(f"{name} {shown(round(rate))}" for name, rate in needs.items())
         nearer = f"look ahead only until {first}, " if at else ""
@@ -138,10 +227,6 @@ def replan(
     return ReplanDecision(now, history, terms, forecast, windows, found, way)
 
 
-def _has(now: Deployment, planner: Planner) -> dict[str, Fraction]:
-    return {each.name: now.capacity(each.name) for each in planner.services}
-
-
 def same_services(rates: Rates, services: Iterable[str]) -> None:
     """Refuse rates that are not of these services, each, with the nearest name."""
     known = list(services)
@@ -159,17 +244,11 @@ def same_services(rates: Rates, services: Iterable[str]) -> None:
             )
 
 
-def _refuse_unknown_work(now: Deployment, names: Iterable[str]) -> None:
-    known = set(names)
-    managed = {
-        each.work.service: card.name
-        for card, each in now.instances()
-        if each.work is not None and each.is_managed
-    }
-    for name, where in managed.items():
-        if name not in known:
+def _refuse_unknown_work(now: Deployment, names: Sequence[str]) -> None:
+    for card, each in now.instances():
+        if each.work is not None and each.is_managed and (it := each.work.service) not in names:
             raise InvalidProblem(
-                f"{name!r} runs on {where} and is no service{nearest(name, known)}; expected a row "
+                f"{it!r} runs on {card.name} and is no service{nearest(it, names)}; expected a row "
                 "of it among the services; with rates of 0 it is stopped"
             )
 
@@ -213,46 +292,28 @@ def decide(
         needs = windows.needs(0, until).items()
         return all((1 + hysteresis) * has_rps.get(name, 0) >= rate for name, rate in needs)
 
-    change, hole = None, None
-    try:
-        change = shortest(windows, [start(0)], windows.change)
-    except NoPath as fault:
-        hole = fault
+    def best(moments: Iterable[int]) -> Path | NoPath:
+        try:
+            return shortest(windows, [start(at) for at in moments], windows.change)
+        except NoPath as fault:
+            return fault
+
+    change = best([0])
     lasting = 0  # rates only grow with the window
     while not short and lasting < windows.count and does(lasting + 1):
         lasting += 1
-    keep = None
-    if lasting:
-        try:
-            starts = [start(at) for at in range(1, lasting + 1)]
-            keep = shortest(windows, starts, windows.change)
-        except NoPath as fault:
-            hole = fault
-    if keep is None and change is None:
-        assert hole is not None
-        raise hole
-    if change is None:
+    keep = best(range(1, lasting + 1)) if lasting else None
+    if isinstance(change, NoPath):
+        if not isinstance(keep, Path):
+            raise keep or change
         return Decision(True, keep, None, None, short)
+    keep = keep if isinstance(keep, Path) else None
     keeps = keep is not None and keep.cost <= (1 + hysteresis) * change.cost
-    plan = windows.ask(*change.windows[0])
-    return Decision(keeps, keep, change, plan, short)
+    return Decision(keeps, keep, change, windows.ask(*change.windows[0]), short)
 
 
 #: A path's length, then what decides between paths of one length: how many windows, where they end.
 _Key: TypeAlias = "tuple[Fraction, int, tuple[int, ...]]"
-
-
-class _Windows(Protocol):
-    """Windows between moments 0 to `count`, each with a cost that may yet be a bound.
-
-    A cost of None is endless; `ask` makes a window's cost known.
-    """
-
-    @property
-    def count(self) -> int: ...
-    def cost(self, a: int, b: int) -> Fraction | None: ...
-    def is_asked(self, a: int, b: int) -> bool: ...
-    def ask(self, a: int, b: int) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -282,72 +343,65 @@ class NoPath(CmsError):
 
 
 def shortest(
-    windows: _Windows, starts: Sequence[Start], between: Callable[[int, int, int], Fraction]
+    windows: Windows, starts: Sequence[Start], between: Callable[[int, int, int], Fraction]
 ) -> Path:
     """Find the best way on from one of some beginnings, or none (NoPath); plan its windows.
 
     `between` gives the cost of going over from window (a, b) to window (b, c). Of the shortest
     paths it is one with the fewest windows; of those, the one whose ends come first.
     """
-    change = cache(between)
+    change, last = cache(between), windows.count
 
     def find() -> tuple[_Key, int] | None:
-        ways, found = _ways(windows, change), list[tuple[_Key, int]]()
+        @cache
+        def way(a: int, b: int) -> _Key | None:  # the shortest one on from a window, with it
+            if (cost := windows.cost(a, b)) is None:
+                return None
+            rests: list[_Key] = [(Fraction(0), 0, ())] if b == last else []
+            for c in range(b + 1, last + 1):
+                if (rest := way(b, c)) is not None:
+                    rests.append((rest[0] + change(a, b, c), rest[1], rest[2]))
+            if not rests:
+                return None
+            length, number, ends = min(rests)
+            return length + cost, number + 1, (b, *ends)
+
+        found: list[tuple[_Key, int]] = []
         for start in starts:
-            if start.at == windows.count:
+            if start.at == last:
                 found.append(((start.cost, 0, ()), start.at))
-            for b in range(start.at + 1, windows.count + 1):
-                if (way := ways.get((start.at, b))) is not None:
-                    key = way[0] + start.cost + start.enter(b), way[1], way[2]
-                    found.append((key, start.at))
+            for b in range(start.at + 1, last + 1):
+                if (key := way(start.at, b)) is not None:
+                    cost = key[0] + start.cost + start.enter(b)
+                    found.append(((cost, key[1], key[2]), start.at))
         return min(found, default=None)
 
     return _settled(windows, find)
 
 
-def _ways(
-    windows: _Windows, change: Callable[[int, int, int], Fraction]
-) -> dict[tuple[int, int], _Key]:
-    """The shortest way on from each window, itself included."""
-    last = windows.count
-    ways: dict[tuple[int, int], _Key] = {}
-    for b in range(last, 0, -1):
-        for a in range(b):
-            cost = windows.cost(a, b)
-            if cost is None:
-                continue
-            rests: list[_Key] = [(Fraction(0), 0, ())] if b == last else []
-            for c in range(b + 1, last + 1):
-                if (way := ways.get((b, c))) is not None:
-                    rests.append((way[0] + change(a, b, c), way[1], way[2]))
-            if rests:
-                rest = min(rests)
-                ways[a, b] = rest[0] + cost, rest[1] + 1, (b, *rest[2])
-    return ways
-
-
-def fewest(windows: _Windows, most: int) -> Path:
+def fewest(windows: Windows, most: int) -> Path:
     """Find the windows, at most `most`, that cost least, changes aside; NoPath if none do."""
     last = windows.count
 
     def find() -> tuple[_Key, int] | None:
-        rests: list[_Key | None] = [None] * last + [(Fraction(0), 0, ())]
-        for _ in range(min(most, last)):
-            longer = list(rests)
-            for a in range(last):
-                for b in range(a + 1, last + 1):
-                    rest, cost = rests[b], windows.cost(a, b)
-                    if rest is not None and cost is not None:
-                        key = rest[0] + cost, rest[1] + 1, (b, *rest[2])
-                        known = longer[a]
-                        longer[a] = key if known is None or key < known else known
-            rests = longer
-        return None if rests[0] is None else (rests[0], 0)
+        @cache
+        def rest(a: int, most: int) -> _Key | None:
+            if a == last:
+                return Fraction(0), 0, ()
+            found = list[_Key]()
+            for b in range(a + 1, last + 1) if most else ():
+                cost, after = windows.cost(a, b), rest(b, most - 1)
+                if cost is not None and after is not None:
+                    found.append((after[0] + cost, after[1] + 1, (b, *after[2])))
+            return min(found, default=None)
+
+        whole = rest(0, min(most, last))
+        return None if whole is None else (whole, 0)
 
     return _settled(windows, find)
 
 
-def _settled(windows: _Windows, find: Callable[[], tuple[_Key, int] | None]) -> Path:
+def _settled(windows: Windows, find: Callable[[], tuple[_Key, int] | None]) -> Path:
     """Find a path, plan its windows, and again, until all windows of the path are planned."""
     while True:
         found = find()
@@ -356,9 +410,8 @@ def _settled(windows: _Windows, find: Callable[[], tuple[_Key, int] | None]) -> 
             holes = (a for a in range(windows.count) if windows.cost(a, a + 1) is None)
             raise NoPath(next(holes, 0))
         (cost, _, ends), begin = found
-        firsts = (begin, *ends[:-1])
-        used = tuple(zip(firsts, ends, strict=False))
-        open_ones = [each for each in used if not windows.is_asked(*each)]
+        used = tuple(pairwise((begin, *ends)))
+        open_ones = [each for each in used if each not in windows.asked]
         if not open_ones:
             return Path(cost, used, begin)
         for each in open_ones:

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import product
 from math import ceil, inf
 from typing import Any
 
@@ -65,10 +66,9 @@ class Planner:
         self.margin = exact(margin, "the margin", error=InvalidOption)
         self._points, self._gpus, self._terms = tuple(operating_points), find_gpus(gpus), terms
         if not terms.get("available"):
+            own = self._gpus
             terms["group_limits"] = [
-                replace(
-                    it, weights=key_by_gpu(f"weight in group {it.name!r}", it.weights, self._gpus)
-                )
+                replace(it, weights=key_by_gpu(f"weight in group {it.name!r}", it.weights, own))
                 for it in terms.get("group_limits", ())
             ]
         self._how: dict[str, Any] = {
@@ -119,9 +119,8 @@ class Planner:
     def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
         """Build the problem of some rates."""
         services = [replace(each, rate_rps=rates_rps[each.name]) for each in self.services]
-        found: ServingProblem = build_problem(
-            services, self._points, self._gpus, rate_margin=self.margin, **self._terms
-        )
+        parts = services, self._points, self._gpus
+        found: ServingProblem = build_problem(*parts, rate_margin=self.margin, **self._terms)
         return found
 
     def plan(self, rates_rps: Mapping[str, Fraction]) -> Plan:
@@ -149,11 +148,11 @@ class Planner:
     def largest_supply(self) -> dict[str, Fraction]:
         """What the best instance of each service counts for; 0 if nothing serves it."""
         serving = self.serving({each.name: Fraction(1) for each in self.services})
-        blocks = serving.problem.blocks
-        return {
-            each.name: max((serving.supply(each.name, b) for b in blocks), default=Fraction(0))
+        supplies = {
+            each.name: [serving.supply(each.name, block) for block in serving.problem.blocks]
             for each in self.services
         }
+        return {name: max(own, default=Fraction(0)) for name, own in supplies.items()}
 
 
 @dataclass
@@ -176,7 +175,7 @@ class Windows:
     planner: Planner
     replan_cost: Fraction = Fraction(0)
     restart_cost: Fraction = Fraction(0)
-    _asked: dict[tuple[int, int], Plan] = field(default_factory=dict, repr=False)
+    asked: dict[tuple[int, int], Plan] = field(default_factory=dict, repr=False)  #: plans so far
     _rates: dict[tuple[int, int], dict[str, Fraction]] = field(default_factory=dict, repr=False)
     _least: dict[tuple[int, int], Fraction | float] = field(default_factory=dict, repr=False)
 
@@ -198,29 +197,23 @@ class Windows:
     def rates(self, a: int, b: int) -> dict[str, Fraction]:
         """Return the rates that a window is planned for: each service's highest."""
         if (a, b) not in self._rates:
-            first, last = Fraction(a * self.every), b * self.every + self.lead
-            highest = partial(self.courses.highest, first=first, last=last)
-            self._rates[a, b] = {name: highest(name) for name in self.courses.rates_rps}
+            ends = Fraction(a * self.every), b * self.every + self.lead
+            highest = self.courses.highest
+            self._rates[a, b] = {name: highest(name, *ends) for name in self.courses.rates_rps}
         return self._rates[a, b]
-
-    def is_asked(self, a: int, b: int) -> bool:
-        """Whether a window's cost is known."""
-        return (a, b) in self._asked
 
     def ask(self, a: int, b: int) -> Plan:
         """Plan a window."""
-        if (a, b) not in self._asked:
-            found = self._asked[a, b] = self.planner.plan(self.rates(a, b))
+        if (a, b) not in self.asked:
+            found = self.asked[a, b] = self.planner.plan(self.rates(a, b))
             least = inf if found.solution.cost is None else found.solution.lower_bound
-            for first in range(a + 1):
-                for last in range(b, self.count + 1):
-                    known = self._least.get((first, last), 0)
-                    self._least[first, last] = max(known, least)
-        return self._asked[a, b]
+            for longer in product(range(a + 1), range(b, self.count + 1)):
+                self._least[longer] = max(self._least.get(longer, 0), least)
+        return self.asked[a, b]
 
     def cost(self, a: int, b: int) -> Fraction | None:
         """Return a window's cost, or a bound from below if not asked; None if it is endless."""
-        known = self._asked.get((a, b))
+        known = self.asked.get((a, b))
         each = self._least.get((a, b), 0) if known is None else known.solution.cost
         return None if each is None or each == inf else Fraction(each) * (b - a) * self.hours
 
@@ -232,12 +225,12 @@ class Windows:
         """
         if not self.restart_cost:
             return self.replan_cost
-        starts = 0
-        for name, rate in self.rates(b, c).items():
-            lacks = (1 + self.planner.margin) * rate - has_rps.get(name, Fraction(0))
-            supply = self.planner.largest_supply[name]
-            if lacks > 0 and supply:
-                starts += ceil(lacks / supply)
+        supply = self.planner.largest_supply
+        starts = sum(
+            max(0, ceil((rate - has_rps.get(name, 0)) / supply[name]))
+            for name, rate in self.needs(b, c).items()
+            if supply[name]
+        )
         return self.replan_cost + starts * self.restart_cost
 
     def change(self, a: int, b: int, c: int) -> Fraction:
@@ -293,10 +286,9 @@ class Terms(CheckedFields):
     def windows(self, forecast: Forecast, history: Rates, planner: Planner) -> Windows:
         """Return the windows ahead of the last moment of a history."""
         every, lead = self.steps(history.step_s), self.lead_s / history.step_s
-        moments = int(self.horizon_s / self.every_s)
-        courses = forecast.courses(history, moments * every + ceil(lead))
-        costs = self.replan_cost, self.restart_cost
-        return Windows(courses, every, lead, moments, planner, *costs)
+        most, costs = int(self.horizon_s / self.every_s), (self.replan_cost, self.restart_cost)
+        courses = forecast.courses(history, most * every + ceil(lead))
+        return Windows(courses, every, lead, most, planner, *costs)
 
 
 @dataclass(frozen=True)
@@ -315,14 +307,14 @@ class Scene:
     def __post_init__(self) -> None:
         part = self.trace.between(self.first, self.trace.count - 1)
         if part.gaps:
+            more = f", and {len(part.gaps) - 1} more" if part.gaps[1:] else ""
             raise InvalidProblem(
-                f"the trace has a gap: {part.gaps[0].said(self.trace.is_clock)}"
-                f"{f', and {len(part.gaps) - 1} more' * (len(part.gaps) > 1)}; expected every rate "
-                "of the part that is played"
+                f"the trace has a gap: {part.gaps[0]}{more}; expected every rate of the part that "
+                "is played"
             )
         if self.count < 1:
             raise InvalidProblem(
-                f"the trace is {shown((part.count - 1) * part.step_s)} s long, shorter than the "
+                f"the trace is {shown(part.end_s - part.start_s)} s long, shorter than the "
                 f"{shown(self.terms.every_s)} s from one plan to the next"
             )
         _require_few(self.count, "the part that is played", self.terms.every_s)

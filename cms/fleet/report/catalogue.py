@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...values.numbers import shown
 from ...values.words import count, decimal, printable
-from ..replanner.reasons import headline, reasons, services_of
+from ..replanner.reasons import headline, reasons
 from .page import Bullets, Page, Part, Section, Words
 from .proofs import list_reasons
 from .tables import table
@@ -132,7 +132,7 @@ def replan_page(answer: ReplanDecision) -> Page:
     """Describe each service's rate and capacity, the decision, and its reasons."""
     rows = [
         [each.service, decimal(each.rate_rps), decimal(each.has_rps), decimal(each.will_have_rps)]
-        for each in services_of(answer)
+        for each in answer.services
     ]
     heads = "service | >requests/s now | >capacity/s | >afterwards"
     grid = table("Services", heads, rows, rest="more service")
@@ -143,9 +143,10 @@ def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:
     """Describe the cost of each policy, and its distance from the least."""
     heads = "policy|>GPU hours|>re-plans|>starts (+temp.)|>spare|>longest|>shortage|>to least"
     rows = [
-        [own.policy, decimal(own.gpu_hours), str(own.replans), f"{own.starts} ({own.temporary})",
-         str(own.worst_spare), f"{decimal(own.longest_s / 60, 3)} min",
-         f"{decimal(own.shortage_s, 3)} s", f"{float(100 * each.distance):+.1f} %"]
+        [own.policy, decimal(own.gpu_hours), str(own.replans),
+         f"{own.starts} ({own.temporary_starts})", str(own.worst_spare_gpus),
+         f"{decimal(own.longest_transition_s / 60, 3)} min", f"{decimal(own.shortage_s, 3)} s",
+         f"{float(100 * each.distance):+.1f} %"]
         for each in found
         for own in (each.played,)
     ]  # fmt: skip

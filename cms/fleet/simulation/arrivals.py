@@ -289,7 +289,7 @@ def read_trace(
 
 def _times(table: Table, column: str | None) -> Sequence[int]:
     """Return the arrivals in nanoseconds, in the order of the rows."""
-    clock = OneClock("{text} is no time")
+    clock = OneClock()
     if column is None and _END in table.index and _DURATION in table.index:
         begins = (clock.time_of(row[_END]) - row[_DURATION].number() for row in table)
         return [round(begin * SECOND) for begin in begins]

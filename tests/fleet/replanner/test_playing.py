@@ -18,9 +18,9 @@ from cms.fleet.deployment.transition import check_transition
 from cms.fleet.placement import place
 from cms.fleet.replanner import (
     Always,
+    Change,
     Daily,
     DayNight,
-    Forecasting,
     Latest,
     Never,
     Planner,
@@ -43,8 +43,7 @@ from cms.fleet.replanner import (
     roomy_fleet,
     shortest,
 )
-from cms.fleet.replanner.changing import Change
-from cms.fleet.replanner.playing import shortage_s
+from cms.fleet.replanner.policies import shortage_s
 from cms.fleet.serving import OperatingPoint
 from tests.fleet.plans import POINTS as SHARED_POINTS
 from tests.fleet.plans import colocate
@@ -93,7 +92,7 @@ def test_the_clairvoyant_is_the_offline_optimum_and_nobody_is_cheaper(
     policy, terms = clairvoyant(place_of, fixed)
     ours = play(policy, terms, FLEET)
     assert ours.gpu_hours + fixed * ours.replans == best
-    assert ours.longest_s > TERMS.lead_s or ours.shortage_s == 0
+    assert ours.longest_transition_s > TERMS.lead_s or ours.shortage_s == 0
     others: list[Policy] = [Never(), Always(), DayNight()]
     for other in others:
         theirs = play(other, place_of, FLEET)
@@ -129,16 +128,6 @@ def test_what_is_short_now_is_replaced_whatever_that_costs() -> None:
     found = decide(windows, {"a": Fraction(99), "b": Fraction(11)}, Fraction(9), Fraction(1))
     assert not found.keeps
     assert found.short == ("a",)
-
-
-UP_AND_DOWN = [(20 + 20 * min(h, 6 - h), 40) for h in range(7)]
-
-
-def test_the_latest_rates_on_a_trace_that_rises_and_falls() -> None:
-    latest = play(Forecasting(Latest()), scene(UP_AND_DOWN), FLEET)
-    assert latest.replans >= 1
-    assert latest.steps[0][0] == 0
-    assert latest.gpu_hours < play(Never(), scene(UP_AND_DOWN), FLEET).gpu_hours
 
 
 def test_the_nearest_plan_keeps_what_another_one_starts_anew() -> None:
@@ -249,7 +238,7 @@ def require_never_short(given_rows: list[tuple[int, int]]) -> None:
     """Nor does anybody take less GPU hours than whoever knows the rates."""
     place_of = shared_scene(given_rows)
     ours = play(*clairvoyant(place_of, Fraction(0)), SHARED_FLEET)
-    assert ours.longest_s <= SHARED_TERMS.lead_s
+    assert ours.longest_transition_s <= SHARED_TERMS.lead_s
     assert ours.shortage_s == 0
     assert ours.gpu_hours == fewest(place_of.windows(), place_of.count).cost
     others: list[Policy] = [Never(), Always()]
@@ -268,13 +257,13 @@ ALONE = [colocate("bert", 60, 8, 30), colocate("bert", 40, 4, 30), colocate("vgg
 def test_batches_follow_the_rates_for_nothing_and_shares_are_prepared() -> None:
     moving = shared_scene([(140, 45), (140, 45), (570, 235), (140, 45)], "mix_first_fit")
     free = play(Always(), moving, SHARED_FLEET)
-    assert (free.replans, free.starts, free.longest_s) == (2, 0, 0)
+    assert (free.replans, free.starts, free.longest_transition_s) == (2, 0, 0)
     assert free.shortage_s == 0
     found = play(
         Threshold(Fraction(600)), shared_scene([(100, 50), (590, 900), (100, 50)]), SHARED_FLEET
     )
     assert found.starts > 0
-    assert found.longest_s in {15 * n for n in range(1, 5)}
+    assert found.longest_transition_s in {15 * n for n in range(1, 5)}
     assert not found.refused
 
 

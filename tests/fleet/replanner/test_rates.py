@@ -35,7 +35,7 @@ def table(text: str) -> Rates:
         ("0,chat,5\n0,chat,1\n60,chat,2\n", "chat is there twice at 0 s"),
         ("0,chat,5\n", "there is only one moment"),
         ("0,chat,5\n60,chat,5\n90,chat,5\n130,chat,5\n", "between the steps of 30 s"),
-        ("noon,chat,5\n", "time is 'noon', expected seconds, or a date and time"),
+        ("noon,chat,5\n", "time is \"noon\", expected seconds, or a date and time"),
         ("2026-02-30 10:00Z,chat,5\n", "a date and time that exist"),
         ("1764000000000,chat,5\n", "these look like milliseconds"),
         ("2026-11-23T10:00Z,chat,5\n2026-11-23T11:00,chat,5\n", "times of one kind"),
@@ -60,8 +60,9 @@ def test_a_table_that_cannot_be_meant_is_refused_with_its_line(rows: str, said: 
     ],
 )  # fmt: skip
 def test_a_time_is_read_however_it_is_written(text: str) -> None:
-    assert read_moment(text).at_s == Fraction(171529923000993, 100_000)
-    assert read_moment(text).clock in (Clock.ZONED, Clock.UNIX)
+    at_s, clock = read_moment(text)
+    assert at_s == Fraction(171529923000993, 100_000)
+    assert clock in (Clock.ZONED, Clock.UNIX)
 
 
 @given(st.datetimes(min_value=datetime(1971, 1, 1)))
@@ -88,16 +89,19 @@ def test_wide_and_long_tables_say_the_same(rows: list[list[int | None]]) -> None
     one, other = table(wide), table(long)
     assert one == other
     assert one.rates_rps["a"] == tuple(None if row[0] is None else Fraction(row[0]) for row in rows)
-    named = sum(int((gap.last_s - gap.first_s) / 60) + 1 for gap in one.gaps)
-    assert named == sum(rate is None for row in rows for rate in row)
+    holes = {f"{name}: no value" for name, own in one.rates_rps.items() if None in own}
+    assert {gap.split(" at ")[0].split(" from ")[0] for gap in one.gaps} == holes
 
 
 def test_rows_that_lack_are_gaps_and_nothing_stands_in_for_them() -> None:
     rates = table(LONG + "0,chat,5\n60,chat,6\n240,chat,9\n0,code,1\n")
     assert rates.rates_rps["chat"] == (5, 6, None, None, 9)
-    assert [gap.said(False) for gap in rates.gaps] == [
+    assert rates.gaps == (
         "code: no value from 60 s to 240 s", "chat: no value from 120 s to 180 s",
-    ]  # fmt: skip
+    )  # fmt: skip
+    later = rates.between(3, 4)
+    assert later.gaps == ("chat: no value at 180 s", "code: no value from 180 s to 240 s")
+    assert later.of(["code"]).gaps == later.gaps[1:]
 
 
 def test_half_of_a_long_table_is_refused() -> None:
@@ -126,14 +130,23 @@ def test_a_range_query_is_taken_as_it_is(tmp_path: Any) -> None:
     path.write_text(text)
     rates = read_rates(path)
     assert rates.rates_rps["chat"] == (Fraction(11, 2), None, 7)
-    assert rates.gaps[0].said(True) == "chat: no value at 2025-11-24 16:01:00.500Z"
+    assert rates.gaps == ("chat: no value at 2025-11-24 16:01:00.500Z",)
 
 
 def test_counters_become_rates_and_their_resets_are_named() -> None:
-    values = [[0, "100"], [60, "160"], [120, "30"], [180, "90"]]
-    rates = rates_from_matrix(matrix(one(values, __name__="requests_total")))
-    assert rates.rates_rps["chat"] == (1, None, 1)
-    assert [gap.reason for gap in rates.gaps] == ["counter reset (160 to 30)"]
+    values = [[0, "100"], [60, "160"], [120, "30"], [180, "90"], [240, "NaN"], [300, "95"]]
+    counted = one(values, __name__="requests_total")
+    rates = rates_from_matrix(matrix(counted))
+    assert rates.rates_rps["chat"] == (1, None, 1, None, None)
+    gaps = (
+        "chat: counter reset (160 to 30) at 1970-01-01 00:02:00Z",
+        "chat: no value at 1970-01-01 00:04:00Z", "chat: no value before at 1970-01-01 00:05:00Z",
+    )  # fmt: skip
+    assert rates.gaps == gaps
+    beside = {"metric": {"service": "b"}, "values": [[0, "2"], [300, "1"]]}
+    both = rates_from_matrix(matrix(counted, beside))
+    assert both.rates_rps == {"chat": (None, *rates.rates_rps["chat"]), "b": (2, *[None] * 4, 1)}
+    assert both.gaps[0] == "chat: no value at 1970-01-01 00:00:00Z"
 
 
 def at_every(step: int, values: Iterable[float], **labels: str) -> Parsed:
