@@ -21,14 +21,7 @@ from cms.fleet.simulation import (
     Weights,
     kernel,
 )
-from cms.fleet.simulation.replay import (
-    Alias,
-    Loop,
-    ServiceReplay,
-    Until,
-    routing_of,
-    whole_weights,
-)
+from cms.fleet.simulation.replay import Alias, Loop, ServiceReplay, Until, whole_weights
 from tests.fleet.simulation.cases import MS, Given
 from tests.fleet.simulation.event_loop import Request, replayed
 
@@ -111,7 +104,7 @@ def require_equal(given: Case, loop: Loop = kernel.advance_lists) -> None:
 
     found = ServiceReplay(
         given.service, given.events, Given(given.times),
-        routing_of(given.routing), Until(None, len(given.times)), loop, seed=given.seed,
+        ROUTINGS[given.routing], Until(None, len(given.times)), loop, seed=given.seed,
         retry=given.retry, size=given.size, on_answers=hear,
     ).run()  # fmt: skip
     expected = replayed(
