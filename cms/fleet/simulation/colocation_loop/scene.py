@@ -53,11 +53,6 @@ class Fleet:
     that its class has, the limit of its slowdown, and its online class in the problem, ascending.
     """
 
-    profile: Ints
-    base: Ints
-    limit: Ints
-    of_class: Ints
-
     def __init__(self, problem: ColocationProblem) -> None:
         for what, classes, most in (
             ("GPUs", problem.online, MOST_GPUS), ("workloads", problem.offline, MOST_JOBS),
@@ -67,18 +62,18 @@ class Fleet:
                 said = f"the problem has {shown(total)} {what}; at most {most:,} are simulated"
                 raise InvalidOption(f"{said}, one by one; take a share of each class")
         profiles: dict[OnlineClass, int] = {}
-        rows = [
-            (
-                profiles.setdefault(_active(each, 0), len(profiles)),
-                -(-each.sm_activity * 100 // 1),
-                UNLIMITED if (limit := each.slowdown_limit) is None else limit * MILLION // 1,
-                place,
-            )
-            for place, each in enumerate(problem.online)
-        ]
-        table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-        spread = np.repeat(table, [each.count for each in problem.online], axis=0).T.copy()
-        self.profile, self.base, self.limit, self.of_class = spread
+        counts = [each.count for each in problem.online]
+
+        def spread(values: Iterable[int]) -> Ints:
+            return np.repeat(np.array([*values], dtype=np.int64), counts)
+
+        self.profile = spread(
+            profiles.setdefault(_active(each, 0), len(profiles)) for each in problem.online
+        )
+        self.base = spread(-(-each.sm_activity * 100 // 1) for each in problem.online)
+        limits = (each.slowdown_limit for each in problem.online)
+        self.limit = spread(UNLIMITED if at is None else at * MILLION // 1 for at in limits)
+        self.of_class = spread(range(len(counts)))
         self.gpus = len(self.profile)
         self.online, self.work, self.profiles = problem.online, problem.offline, tuple(profiles)
         #: Whether the memory of a profile suffices for a workload
