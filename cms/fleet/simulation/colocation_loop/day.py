@@ -24,7 +24,7 @@ from ...colocation.weights import MeasuredPair
 from ...published.muxflow_monitor import MonitorTimes
 from ..model import SECOND, Ints
 from ..statistics import Verdict
-from .loop import POLICIES, PolicyRun
+from .loop import FINEST, POLICIES, PolicyRun
 from .scene import MILLION, MINUTE, UNLIMITED, Diurnal, Scene, Terms, Traced
 
 
@@ -188,13 +188,18 @@ def colocation_day(
 
 
 def _told(run: PolicyRun) -> PlayedPolicy:
-    scene, felt, backlog, passed = run.scene, run.felt, run.backlog, run.ticks
+    scene, backlog, passed = run.scene, run.backlog, run.ticks
+    mean = p99 = Fraction(1)
+    if run.minutes:
+        mean = Fraction(-(-run.slowed // run.minutes), MILLION)
+        place = int(np.searchsorted(np.cumsum(run.bins), -(-run.minutes * 99 // 100)))
+        p99 = Fraction(place * FINEST, MILLION)
     ended = (backlog.ended - backlog.arrived)[backlog.ended >= 0]  # minutes from the arrival
     waits = backlog.waited(np.flatnonzero(backlog.arrived < passed), passed)
     active = scene.activity[scene.terms.interval :].astype(np.int64)
     sample = [
         replayed(gpu, active[: len(slowdowns), gpu], slowdowns, scene.seed)
-        for gpu, slowdowns in zip(felt.sample.tolist(), np.array(felt.sampled).T, strict=False)
+        for gpu, slowdowns in zip(run.sample.tolist(), np.array(run.sampled).T, strict=False)
     ]
     jobs = DayOfJobs(
         arrived=int((backlog.arrived < passed).sum()), begun=int((backlog.begun >= 0).sum()),
@@ -202,12 +207,12 @@ def _told(run: PolicyRun) -> PlayedPolicy:
         p99_completion_minutes=_high(ended, 99), mean_wait_minutes=_mean(waits),
         largest_wait_minutes=_high(waits, 100),
     )  # fmt: skip
+    same = {name: getattr(run, name) for name in ("evictions", "moves", "restarts", "starts")}
     return PlayedPolicy(
-        name=run.policy.name, gpu_hours=Fraction(felt.minutes, MINUTE),
-        shared_gpu_hours=Fraction(felt.shared, MINUTE), over_gpu_hours=Fraction(felt.over, MINUTE),
-        throughput=Fraction(felt.done, MINUTE * MILLION), mean_slowdown=felt.mean,
-        p99_slowdown=felt.percentile(99), evictions=felt.evictions, moves=felt.moves,
-        restarts=felt.restarts, starts=felt.starts, jobs=jobs, sample=tuple(sample),
+        name=run.policy.name, gpu_hours=Fraction(run.minutes, MINUTE),
+        shared_gpu_hours=Fraction(run.shared, MINUTE), over_gpu_hours=Fraction(run.over, MINUTE),
+        throughput=Fraction(run.done, MINUTE * MILLION), mean_slowdown=mean, p99_slowdown=p99,
+        **same, jobs=jobs, sample=tuple(sample),
     )  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
@@ -30,7 +29,7 @@ NEVER = -1  #: In the place of a tick that has not come
 #: The offline class on each GPU, or -1, and whether it stays
 Matched: TypeAlias = tuple[Ints, Bools]
 #: Slowdowns are told apart by thousandths, up to 100.
-_FINEST, _BINS = 1_000, 100_001
+FINEST, _BINS = 1_000, 100_001
 
 
 class Backlog:
@@ -69,51 +68,6 @@ class Backlog:
         """Return how long jobs waited until they first ran, or until this tick."""
         until = np.where(self.begun[job] >= 0, self.begun[job], tick)
         return np.asarray(until - self.arrived[job])
-
-
-class Felt:
-    """Throughputs and slowdowns of a day; of a sample of GPUs the slowdown of every minute.
-
-    Counted are millionths of a minute of work done; GPU-minutes that passed, were shared, and were
-    slowed down beyond the limit; the sum of all slowdowns in millionths; jobs that the monitor
-    evicted, that a matching moved, that got another share, and all other starts.
-    """
-
-    def __init__(self, fleet: Fleet, sample: Ints) -> None:
-        self._limit, self.sample, self._gpus = fleet.limit, sample, fleet.gpus
-        self._bins = np.zeros(_BINS, dtype=np.int64)
-        self.sampled: list[Ints] = []
-        self.done = self.minutes = self.shared = self.over = self.slowed = 0
-        self.evictions = self.moves = self.restarts = self.starts = 0
-
-    def add(self, gpus: Ints, part: Ints, slower: Ints) -> None:
-        """Count a minute: the work done on the shared GPUs, and their slowdowns."""
-        alone = self._gpus - len(gpus)
-        self.minutes += self._gpus
-        self.shared += len(gpus)
-        self.done += int(part.sum())
-        self.over += int((slower > self._limit[gpus]).sum())
-        self.slowed += int(slower.sum()) + MILLION * alone
-        bins = np.minimum(-(-slower // _FINEST), _BINS - 1)
-        self._bins += np.bincount(bins, minlength=_BINS)
-        self._bins[MILLION // _FINEST] += alone
-        if len(self.sample):
-            now = np.full(self._gpus, MILLION, dtype=np.int64)
-            now[gpus] = slower
-            self.sampled.append(now[self.sample])
-
-    @property
-    def mean(self) -> Fraction:
-        """The mean slowdown over all GPUs and minutes, to a millionth, up."""
-        return Fraction(-(-self.slowed // self.minutes), MILLION) if self.minutes else Fraction(1)
-
-    def percentile(self, per_cent: int) -> Fraction:
-        """Return a percentile of the slowdown over all GPU-minutes, to a thousandth."""
-        if not self.minutes:
-            return Fraction(1)
-        most = np.cumsum(self._bins)
-        found = int(np.searchsorted(most, -(-self.minutes * per_cent // 100)))
-        return Fraction(found * _FINEST, MILLION)
 
 
 #: Throughput of the offline side and slowdown of the online side on a GPU that is halved in time
@@ -161,12 +115,22 @@ POLICIES: Mapping[str, Policy] = MappingProxyType({each.name: each for each in _
 
 
 class PolicyRun:
-    """A policy on a day: what runs where, what was counted, and how many ticks were played."""
+    """A policy on a day: what runs where, and what was counted.
+
+    Counted are the ticks that were played; millionths of a minute of work done; GPU-minutes that
+    passed, were shared, and were slowed down beyond the limit; slowdowns, by thousandths and all
+    together in millionths; jobs that the monitor evicted, that a matching moved, that got another
+    share, and all other starts. Of a sample of GPUs there is the slowdown of every minute.
+    """
 
     def __init__(self, scene: Scene, policy: Policy, sample: Ints) -> None:
         fleet, terms, n = scene.fleet, scene.terms, scene.fleet.gpus
-        self.scene, self.policy, self.ticks, self._turns = scene, policy, 0, 0
-        self.felt, self.backlog = Felt(fleet, sample), Backlog(fleet, terms, scene.seed)
+        self.scene, self.policy, self.sample, self._turns = scene, policy, sample, 0
+        self.ticks = self.done = self.minutes = self.shared = self.over = self.slowed = 0
+        self.evictions = self.moves = self.restarts = self.starts = 0
+        self.bins = np.zeros(_BINS, dtype=np.int64)
+        self.sampled: list[Ints] = []
+        self.backlog = Backlog(fleet, terms, scene.seed)
         self._job, self._share = np.full(n, NOBODY, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self._ready = np.zeros(n, dtype=np.int64)  # the first tick in which a new job works
         # By profile and workload: the least share that was seen to slow down too much.
@@ -201,7 +165,7 @@ class PolicyRun:
         signals = monitor_signals(_SEEN, seen)
         self._monitors, actions = monitor_steps(self._monitors, signals, self.scene.times)
         out = (actions == _EVICT) & (self._job != NOBODY)
-        self.felt.evictions += self._stop(np.flatnonzero(out))
+        self.evictions += self._stop(np.flatnonzero(out))
 
     def _match(self, tick: int) -> None:
         """Match all GPUs whose monitor admits jobs, and start new jobs there."""
@@ -265,11 +229,11 @@ class PolicyRun:
     def _start(self, tick: int, places: Ints, work: Ints, stays: Bools, share: Ints) -> None:
         """Stop jobs that do not stay, start new ones, and restart those that get another share."""
         terms, backlog = self.scene.terms, self.backlog
-        self.felt.moves += self._stop(places[(self._job[places] != NOBODY) & ~stays])
+        self.moves += self._stop(places[(self._job[places] != NOBODY) & ~stays])
         again = stays & (np.abs(share - self._share[places]) >= terms.dead_band)
         self._share[places[again]] = share[again]
         self._ready[places[again]] = tick + terms.restart
-        self.felt.restarts += int(again.sum())
+        self.restarts += int(again.sum())
         begins = (work != NOBODY) & ~stays
         gpus, wanted, given = places[begins], work[begins], share[begins]
         waiting = backlog.waiting(tick)
@@ -280,7 +244,21 @@ class PolicyRun:
             self._job[at], self._share[at], self._ready[at] = jobs, given[own], tick + terms.restart
             backlog.gpu[jobs] = at
             backlog.begun[jobs] = np.where(backlog.begun[jobs] < 0, tick, backlog.begun[jobs])
-            self.felt.starts += len(jobs)
+            self.starts += len(jobs)
+
+    def _count(self, gpus: Ints, part: Ints, slower: Ints) -> None:
+        """Count a minute: the work done on the shared GPUs, and their slowdowns."""
+        n = self.scene.fleet.gpus
+        self.minutes += n
+        self.shared += len(gpus)
+        self.done += int(part.sum())
+        self.over += int((slower > self.scene.fleet.limit[gpus]).sum())
+        every = np.full(n, MILLION, dtype=np.int64)
+        every[gpus] = slower
+        self.slowed += int(every.sum())
+        self.bins += np.bincount(np.minimum(-(-every // FINEST), _BINS - 1), minlength=_BINS)
+        if len(self.sample):
+            self.sampled.append(every[self.sample])
 
     def _pass_minute(self, tick: int) -> None:
         """Let jobs work and end, and monitors look."""
@@ -294,7 +272,7 @@ class PolicyRun:
         else:
             part, slower = scene.truth.felt(profile, work, share, active[gpus])
         part = np.minimum(np.where(self._ready[gpus] <= tick, part, 0), backlog.left[jobs])
-        self.felt.add(gpus, part, slower)
+        self._count(gpus, part, slower)
         backlog.left[jobs] -= part
         over = backlog.left[jobs] <= 0
         backlog.ended[jobs[over]] = tick + 1
