@@ -31,12 +31,12 @@ _KINDS: dict[str, Any] = {
 def part_of(made: Any, make: Callable[..., Any] | None = None, **special: Any) -> type[m.Part]:
     """Declare how a class of numbers and words is written; `make`, or the class, builds one.
 
-    `special`: how some fields are written, and keys that are none of its fields.
+    `special`: how some fields are written, with a default or without; and keys that are no fields.
     """
     told: Any = {}
     for name, hint in (made.__annotations__ | special).items():
         kind = special.get(name) or _KINDS[getattr(hint, "__forward_arg__", hint)]
-        told[name] = (kind, ...)
+        told[name] = kind if isinstance(kind, tuple) else (kind, ...)
     part: type[m.Part] = create_model(f"_{made.__name__}Part", __base__=m.Part, **told)
     part.MAKES = staticmethod(make or made)
     return part

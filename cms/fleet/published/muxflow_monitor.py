@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from ...errors import InvalidOption, InvalidProblem
 from ...files import fields as f
@@ -273,15 +273,10 @@ def monitor_preset(name: str) -> MonitorPreset:
     return read_monitor(_PRESETS / f"{name}.json")
 
 
-class _MetricPart(m.Part):
-    MAKES: ClassVar[Any] = Metric
-    name: Annotated[str, f.name("metric")]
-    soft: f.Exact
-    hard: f.Exact
-    worse: Literal["high", "low"] = "high"
-    unit: f.Text = ""
-
-
+_MetricPart = part_of(
+    Metric, name=Annotated[str, f.name("metric")], worse=(Literal["high", "low"], "high"),
+    unit=(f.Text, ""),
+)  # fmt: skip
 _TimesPart = part_of(MonitorTimes, **dict.fromkeys(MonitorTimes.__annotations__, f.AtLeastOne))
 
 
