@@ -25,9 +25,8 @@ _HALF = 32
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """A policy: its name, what reports call it, what the loop does, whether all weigh the same."""
+    """A policy: what reports call it, what the loop does, and whether all weigh the same."""
 
-    name: str
     says: str
     policy: int
     equal: bool
@@ -46,17 +45,14 @@ class Routing:
 #: are compared as requests for their supply; with ``equal_`` before it, supplies do not matter, as
 #: where a load balancer does not know them.
 ROUTINGS: dict[str, Routing] = {
-    each.name: each
-    for each in (
-        Routing("weighted_random", "weighted random", kernel.DRAWN, equal=False),
-        Routing("round_robin", "weighted round robin", kernel.TURNS, equal=False),
-        Routing("shortest_queue", "shortest queue", kernel.SHORTEST, equal=False),
-        Routing("two_choices", "two choices", kernel.TWO_DRAWN, equal=False),
-        Routing("equal_random", "equal-weight random", kernel.DRAWN, equal=True),
-        Routing("equal_round_robin", "equal-weight round robin", kernel.TURNS, equal=True),
-        Routing("equal_shortest_queue", "equal-weight shortest queue", kernel.SHORTEST, equal=True),
-        Routing("equal_two_choices", "equal-weight two choices", kernel.TWO_DRAWN, equal=True),
-    )
+    "weighted_random": Routing("weighted random", kernel.DRAWN, equal=False),
+    "round_robin": Routing("weighted round robin", kernel.TURNS, equal=False),
+    "shortest_queue": Routing("shortest queue", kernel.SHORTEST, equal=False),
+    "two_choices": Routing("two choices", kernel.TWO_DRAWN, equal=False),
+    "equal_random": Routing("equal-weight random", kernel.DRAWN, equal=True),
+    "equal_round_robin": Routing("equal-weight round robin", kernel.TURNS, equal=True),
+    "equal_shortest_queue": Routing("equal-weight shortest queue", kernel.SHORTEST, equal=True),
+    "equal_two_choices": Routing("equal-weight two choices", kernel.TWO_DRAWN, equal=True),
 }
 
 
@@ -231,7 +227,10 @@ class ServiceReplay:
             self.tally.lose(tags >> 1 if len(tags) else times)
             times = tags = _NONE
         self.state = state = kernel.with_room(self.state, len(times))
-        first, second = self._drawn(len(times))
+        first = second = _NO_STATION
+        if self._open and self._policy and (draws := self.routing.draws):
+            found = self._alias.pick(self._raw.random_raw(draws * len(times)))
+            first, second = (found[at::draws].copy() for at in (0, draws - 1))
         done = 0
         while len(self._own):
             done += self._loop(
@@ -242,13 +241,6 @@ class ServiceReplay:
                 state.counts[kernel.UNDER_WAY] and state.ends[0] < until
             ):
                 return
-
-    def _drawn(self, requests: int) -> tuple[Int32s, Int32s]:
-        draws = self.routing.draws if self._policy and self._open else 0
-        if not draws:
-            return _NO_STATION, _NO_STATION
-        found = self._alias.pick(self._raw.random_raw(draws * requests))
-        return (found, _NO_STATION) if draws == 1 else (found[::2].copy(), found[1::2].copy())
 
     def _count(self) -> None:
         # what a failure may still undo stays in the log

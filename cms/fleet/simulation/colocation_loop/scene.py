@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -88,14 +89,10 @@ def _active(gpus: OnlineClass, activity: int) -> OnlineClass:
 class Beliefs:
     """The weights that a scheduler uses, computed once at each activity."""
 
-    def __init__(
-        self, fleet: Fleet, weights: WeightFunction, margin: int, lowest_share: int
-    ) -> None:
+    def __init__(self, fleet: Fleet, weights: WeightFunction, margin: int, lowest: int) -> None:
         self._fleet, self._rows = fleet, dict[int, Ints]()
-        self._pose = partial(
-            ColocationProblem, offline=fleet.work, weights=weights, margin=margin,
-            lowest_share=lowest_share,
-        )  # fmt: skip
+        told: dict[str, Any] = {"weights": weights, "margin": margin, "lowest_share": lowest}
+        self._pose = partial(ColocationProblem, offline=fleet.work, **told)
 
     def rows(self, profile: Ints, activity: Ints) -> Ints:
         """Return weights by GPUs' profiles and activities in per cent: (n, K), -1 if forbidden."""
