@@ -14,11 +14,10 @@ from ...errors import FileError, InvalidOption
 from ...files.csv_records import folded
 from ...files.source import StrPath
 from ...files.tables import Table, read_table
-from ...values.fields import CheckedFields
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
 from ..replanner.rates import OneClock
-from .model import LONGEST_NS, SECOND, Floats, Ints
+from .model import LONGEST_NS, SECOND, BriefFields, Floats, Ints
 
 Random: TypeAlias = np.random.Generator
 Pieces: TypeAlias = Iterator[Ints]
@@ -63,10 +62,9 @@ class Poisson:
 
 
 @dataclass(frozen=True)
-class Gamma(CheckedFields):
+class Gamma(BriefFields):
     """Independent gaps with a gamma distribution, more or less regular than Poisson's."""
 
-    refusal = InvalidOption
     #: Squared coefficient of variation of the gaps, > 0: 1 is Poisson, more has more bursts.
     cv2: Number
 
@@ -86,10 +84,9 @@ class Gamma(CheckedFields):
 
 
 @dataclass(frozen=True)
-class Bursts(CheckedFields):
+class Bursts(BriefFields):
     """A Poisson process with two rates that take turns, for exponential times."""
 
-    refusal = InvalidOption
     ratio: Number  #: The rate of a burst over the mean rate, > 1
     share: Number  #: The share of the time that bursts take; ``ratio * share`` is at most 1.
     seconds: Number  #: How long a burst lasts on average

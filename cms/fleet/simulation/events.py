@@ -11,21 +11,25 @@ from typing import NamedTuple
 from ...errors import InvalidOption
 from ...files.source import StrPath
 from ...files.tables import TableRow, read_table
-from ...values.fields import CheckedFields
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
 from .arrivals import Arrivals, Bursts, Gamma, Poisson
-from .model import LONGEST_NS, SECOND, ModelledService, Station, stations_of
+from .model import (
+    BRIEF,
+    LONGEST_NS,
+    SECOND,
+    BriefFields,
+    ModelledService,
+    Station,
+    stations_of,
+)
 
 LARGEST_FACTOR = 10**6
 LONGEST_SECONDS = LONGEST_NS // SECOND
-#: Characters of a number in a message.
-BRIEF = 30
 
 
 @dataclass(frozen=True)
-class _Timed(CheckedFields):
-    refusal = InvalidOption
+class _Timed(BriefFields):
     seconds: Number  #: When
 
     def __post_init__(self) -> None:

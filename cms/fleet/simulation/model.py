@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidOption
-from ...values.numbers import shown
+from ...values.fields import CheckedFields
+from ...values.numbers import exact, shown
 from ..serving.load_curve import FillTimes
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
@@ -36,6 +37,18 @@ MOST_STATIONS = 2**20
 LARGEST_BATCH = 2**20 - 1
 #: Tolerated if a service says nothing else: "p99 is within the limit".
 LATE_SHARE = Fraction(1, 100)
+#: Characters of a number in a message.
+BRIEF = 30
+
+
+class BriefFields(CheckedFields):
+    """Fields that a user writes: a number of hundreds of digits is shown in brief."""
+
+    refusal = InvalidOption
+
+    def _refuse(self, field: str, expected: str) -> Exception:
+        value = exact(getattr(self, field), field)
+        return self.refusal(f"{self._what(field)} is {shown(value, BRIEF)}; expected {expected}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
 from . import model
 from .arrivals import Arrivals, EachItsOwn, Poisson, Replay
-from .events import BRIEF, Event, RateChange, check_events, concerned, nanoseconds
+from .events import Event, RateChange, check_events, concerned, nanoseconds
 from .judging import left_out, result_of
 from .kernel import advance_lists
-from .model import SECOND, ModelledService, services_of
+from .model import BRIEF, SECOND, ModelledService, services_of
 from .replay import Loop, ServiceReplay, Until, routing_of
 from .result import ServiceResult, Simulation
 from .statistics import Verdict
