@@ -145,27 +145,24 @@ class ColocationChecker:
     def faults(self, schedule: ColocationPlan) -> Iterator[Violation]:
         """Iterate over unknown classes, forbidden pairs, and classes that are used too often."""
         problem = self._problem
-        used = Counter[str](), Counter[str]()
+        sides = (
+            ("online", problem.online, problem.online_index, Counter[str](), "", ": one a GPU"),
+            ("offline", problem.offline, problem.offline_index, Counter[str](), " placed", ""),
+        )
         for online, offline, count in schedule:
             where, known = f"the pair {online!r} and {offline!r}", True
-            for name, places, kind in (
-                (online, problem.online_index, "online class"),
-                (offline, problem.offline_index, "offline class"),
-            ):
+            for name, (side, _, places, used, *_) in zip((online, offline), sides, strict=True):
+                used[name] += count
                 if name not in places:
                     known = False
-                    has = f"the {kind} {name!r}, which the problem does not have"
-                    yield Violation(kind, where, has, f"a known one{nearest(name, places)}")
+                    has = f"the {side} class {name!r}, which the problem does not have"
+                    needs = f"a known one{nearest(name, places)}"
+                    yield Violation(f"{side} class", where, has, needs)
             if known and problem.weight(online, offline) is None:
                 yield Violation("pair", where, f"{shown(count)} workloads", "0: forbidden")
-            used[0][online] += count
-            used[1][offline] += count
-        for side, classes, counts, placed, more in (
-            ("online", problem.online, used[0], "", ": one a GPU"),
-            ("offline", problem.offline, used[1], " placed", ""),
-        ):
+        for side, classes, _, used, placed, more in sides:
             for each in classes:
-                if (n := counts[each.name]) > each.count:
+                if (n := used[each.name]) > each.count:
                     had, needs = f"{shown(n)} workloads{placed}", f"at most {shown(each.count)}"
                     yield Violation(side, f"{side} class {each.name!r}", had, needs + more)
 

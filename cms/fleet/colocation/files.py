@@ -29,11 +29,14 @@ _KINDS: dict[str, Any] = {
 
 
 def part_of(made: Any, make: Callable[..., Any] | None = None, **special: Any) -> type[m.Part]:
-    """Declare how a class of numbers and words is written; `make`, or the class, builds one."""
+    """Declare how a class of numbers and words is written; `make`, or the class, builds one.
+
+    `special`: how some fields are written, with a default or without; and keys that are no fields.
+    """
     told: Any = {}
-    for name, hint in made.__annotations__.items():
+    for name, hint in (made.__annotations__ | special).items():
         kind = special.get(name) or _KINDS[getattr(hint, "__forward_arg__", hint)]
-        told[name] = (kind, ...)
+        told[name] = kind if isinstance(kind, tuple) else (kind, ...)
     part: type[m.Part] = create_model(f"_{made.__name__}Part", __base__=m.Part, **told)
     part.MAKES = staticmethod(make or made)
     return part
@@ -48,28 +51,14 @@ def require_length(values: Sized, length: int, *at: str | int) -> None:
         raise f.refusal(f"{length} entries", *at, what=f"{{}} has {len(values)} entries")
 
 
-class _OnlinePart(m.Part):
-    name: _OnlineName
-    count: f.Count
-    device: Annotated[str, f.name("device")]
-    sm_activity: f.Exact
-    memory_mib: f.Exact
-    memory_total_mib: f.Exact | None
-    model: f.Text
-    slowdown_limit: f.Exact | None
-    running: _OfflineName | None
-    weights: tuple[f.Count | None, ...]
+def _build_online(weights: Any, **told: Any) -> tuple[OnlineClass, Any]:
+    return OnlineClass(**told), weights
 
-    def build(self) -> tuple[OnlineClass, tuple[int | None, ...]]:
-        told = dict(self)
-        weights = told.pop("weights")
-        return OnlineClass(**told), weights
 
-    @classmethod
-    def from_object(cls, value: tuple[OnlineClass, list[int]], **other: Any) -> Self:
-        own, row = value
-        told = {key: getattr(own, key) for key in cls.model_fields if key != "weights"}
-        return cls.from_fields(weights=[None if w == FORBIDDEN else w for w in row], **told)
+_OnlinePart = part_of(
+    OnlineClass, _build_online, name=_OnlineName, device=Annotated[str, f.name("device")],
+    running=_OfflineName | None, weights=tuple[f.Count | None, ...],
+)  # fmt: skip
 
 
 class ColocationProblemDocument(m.Document):
@@ -100,11 +89,11 @@ class ColocationProblemDocument(m.Document):
     @classmethod
     def from_object(cls, value: ColocationProblem, **other: Any) -> Self:
         """Describe a problem."""
-        online = zip(value.online, value.weights.tolist(), strict=True)
-        return cls.from_fields(
-            margin=value.margin, lowest_share=value.lowest_share, offline=value.offline,
-            online=[*online],
-        )  # fmt: skip
+        online = [
+            _OnlinePart.from_object(each, weights=[None if w == FORBIDDEN else w for w in row])
+            for each, row in zip(value.online, value.weights.tolist(), strict=True)
+        ]
+        return super().from_object(value, online=online)
 
 
 _IncumbentPart = part_of(ColocationIncumbent, seconds=f.Seconds)
@@ -153,20 +142,17 @@ class ColocationSolutionDocument(m.Document):
         for index, part in enumerate(self.plan):
             known = problem.online_index
             f.refuse_unknown(part.online, "online class", known, "plan", index, "online")
-            share = problem.shares[known[part.online]]
-            if part.share != share:
+            if part.share != (share := problem.shares[known[part.online]]):
                 why = f"the share of online class {part.online!r}"
                 raise f.refusal(f"{share}, {why}", "plan", index, "share")
             if (pair := (part.online, part.offline)) in counts:
                 what = "{} is about a pair that is there already"
                 raise f.refusal(None, "plan", index, what=what)
             counts[pair] = part.count
-        told = dict(self)
-        del told["gap"]
         prices = AssignmentPrices(self.certificate.online, self.certificate.offline)
-        solution = ColocationSolution(
-            **told | {"plan": ColocationPlan(counts), "certificate": prices}
-        )
+        told = dict(self) | {"plan": ColocationPlan(counts), "certificate": prices}
+        del told["gap"]
+        solution = ColocationSolution(**told)
         if self.gap != solution.gap:
             raise f.refusal(f"{solution.gap}, the upper bound less the value", "gap")
         is_optimal = self.status == Status.OPTIMAL
@@ -189,19 +175,14 @@ class ColocationSolutionDocument(m.Document):
     @classmethod
     def describe(cls, problem: ColocationProblem, solution: ColocationSolution) -> Self:
         """Describe a solution, with the share that each pair gets."""
-        own = ("plan", "certificate")
-        told = {key: getattr(solution, key) for key in cls.model_fields if key not in own}
+        places = problem.online_index
         plan = [
-            _PairPart.from_fields(
-                **pair._asdict(), share=problem.shares[problem.online_index[pair.online]]
-            )
+            _PairPart.from_object(pair, share=problem.shares[places[pair.online]])
             for pair in solution.plan
         ]
-        prices = solution.certificate
-        certificate = _CertificatePart.from_fields(
-            problem_sha256=solution.problem_sha256, online=prices.online, offline=prices.offline
-        )
-        return cls.from_fields(plan=plan, certificate=certificate, **told)
+        digest = solution.problem_sha256
+        certificate = _CertificatePart.from_object(solution.certificate, problem_sha256=digest)
+        return cls.from_object(solution, plan=plan, certificate=certificate)
 
 
 def read_colocation_problem(path: StrPath) -> ColocationProblem:

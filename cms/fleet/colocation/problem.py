@@ -31,6 +31,12 @@ HIGHEST_PRIORITY = 10**6
 WAITING_STEPS = 4
 
 
+def set_fields(made: Any, values: Iterable[object]) -> None:
+    """Give the fields of a frozen dataclass their values, in order."""
+    for field, value in zip(fields(made), values, strict=True):
+        object.__setattr__(made, field.name, value)
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class OnlineClass:
     """GPUs that are alike: in device, online service, activity and memory."""
@@ -75,11 +81,11 @@ class OnlineClass:
             ", ".join(filter(None, parts)) if name is None else name, "online class"
         )
         of = f"of online class {name!r}"
-        said = f"sm_activity {of} is {shown(activity)}"
+        said, needs = f"sm_activity {of} is {shown(activity)}", "expected per cent"
         if activity > 100:
-            raise InvalidProblem(f"{said}; expected per cent, 0 to 100")
+            raise InvalidProblem(f"{said}; {needs}, 0 to 100")
         if 0 < activity < 1:
-            more = f"expected per cent: {shown(100 * activity)}"
+            more = f"{needs}: {shown(100 * activity)}"
             raise InvalidProblem(f"{said}, which looks like a fraction; {more}")
         if limit is not None and limit < 1:
             said = f"slowdown_limit {of} is {shown(limit)}"
@@ -91,8 +97,7 @@ class OnlineClass:
             raise InvalidProblem(f"{said}, {shown(total)}")
         number = whole(count, f"count {of}", least=0)
         values = name, number, device, activity, memory, total, model, limit, running
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
+        set_fields(self, values)
 
     def again(self, **changed: Any) -> OnlineClass:
         """Return the class with some parameters changed and the default name."""
@@ -130,8 +135,7 @@ class OfflineClass:
             name, whole(count, f"count {of}", least=0), exact(memory_mib, f"memory_mib {of}"),
             name if model is None else checked_name(model, "model"), weight,
         )  # fmt: skip
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
+        set_fields(self, values)
 
     @property
     def most_weight(self) -> int:
@@ -191,7 +195,6 @@ def waited_priority(priority: Number, waiting: Number, scale: Number) -> Fractio
 
 
 Ints: TypeAlias = NDArray[np.int64]
-Weights: TypeAlias = ArrayLike
 #: The weight of a workload beside a GPU's online side; None if that is forbidden.
 WeightFunction: TypeAlias = Callable[[OnlineClass, OfflineClass], int | None]
 
@@ -276,7 +279,7 @@ class ColocationProblem(Immutable):
         *,
         online: Iterable[OnlineClass],
         offline: Iterable[OfflineClass],
-        weights: WeightFunction | Weights,
+        weights: WeightFunction | ArrayLike,
         margin: int = 10,
         lowest_share: int = 5,
     ) -> None:
@@ -296,10 +299,10 @@ class ColocationProblem(Immutable):
         margin = checked_percent(margin, "margin")
         lowest_share = checked_percent(lowest_share, "lowest_share")
         shares = tuple(sm_share(each.sm_activity, margin, lowest_share) for each in gpus)
-        closed = _misfits(gpus, work) | (np.array(shares, dtype=np.int64) == 0)[:, None]
+        closed = misfits(gpus, work) | (np.array(shares, dtype=np.int64) == 0)[:, None]
         table = read_only(_table(weights, gpus, work, closed))
-        vars(self).update(online=gpus, offline=work, weights=table, shares=shares)
-        vars(self).update(margin=margin, lowest_share=lowest_share)
+        values = gpus, work, table, margin, lowest_share, shares
+        vars(self).update(zip(ColocationProblem.__annotations__, values, strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in ColocationProblem.__annotations__}
@@ -340,10 +343,6 @@ class ColocationProblem(Immutable):
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of names and canonical reduced rationals, as in ``docs/guides/colocation.md``."""
-        return self.compute_sha256()
-
-    def compute_sha256(self) -> str:
-        """Compute ``sha256`` from the data as they are now."""
         head = {"online": [*map(asdict, self.online)], "offline": [*map(asdict, self.offline)]} | {
             "margin": self.margin, "lowest_share": self.lowest_share,
         }  # fmt: skip
@@ -368,7 +367,7 @@ class ColocationProblem(Immutable):
         )
 
 
-def _misfits(online: Sequence[OnlineClass], offline: Sequence[OfflineClass]) -> NDArray[np.bool_]:
+def misfits(online: Sequence[OnlineClass], offline: Sequence[OfflineClass]) -> NDArray[np.bool_]:
     """Return which pairs memory forbids; few sizes are different, so few pairs are compared."""
     needs = {each.memory_mib: each for each in offline}
     sizes = {(gpu.memory_mib, gpu.memory_total_mib): gpu for gpu in reversed(online)}
@@ -402,8 +401,9 @@ def _table(
         wanted = f"{shape}: a row for each online class, a column for each offline class"
         raise InvalidProblem(f"weights has shape {given.shape}; expected {wanted}")
     most = np.array([each.most_weight for each in offline], dtype=np.int64)
-    whole_numbers = given.dtype.kind in "iu"
-    suspects = (given < FORBIDDEN) | (given > most) if whole_numbers else np.ones(shape, np.bool_)
+    suspects = np.ones(shape, np.bool_)
+    if given.dtype.kind in "iu":
+        suspects = (given < FORBIDDEN) | (given > most)
     for row, column in np.argwhere(suspects):
         _checked(given[row, column], online[row], offline[column], least=FORBIDDEN)
     found = given.astype(np.int64)

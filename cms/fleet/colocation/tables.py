@@ -69,17 +69,10 @@ def buckets(
         problem = posed(classes)
         rows = problem.weights[places]
         for row, column in np.argwhere(sign * given > sign * rows)[:1]:
-            worth, rounded = (
-                "nothing, being forbidden"
-                if table[row, column] == FORBIDDEN
-                else table[row, column]
-                for table in (given, rows)
-            )
-            raise InvalidProblem(
-                f"{work[column].name!r} beside {true[row].name!r} is worth {worth}, and {rounded} "
-                f"with its activity rounded {end}; roundings prove nothing where weights rise with "
-                "activity"
-            )
+            said = f"{work[column].name!r} beside {true[row].name!r} is worth {given[row, column]}"
+            less = f"{rows[row, column]} with its activity rounded {end} ({FORBIDDEN}: forbidden)"
+            why = "roundings prove nothing where weights rise with activity"
+            raise InvalidProblem(f"{said}, and {less}; {why}")
         found.append(problem)
     return Buckets(*found)
 

@@ -61,15 +61,13 @@ class TableWeights:
 
     def __call__(self, online: OnlineClass, offline: OfflineClass) -> int | None:
         """Return a pair's weight; None if it is forbidden."""
-        measured, left = self._measured(online, offline)
-        below = [share for share in measured if share <= left]
-        if not below:
+        below, above, _ = self._around(online, offline)
+        if below is None:
             return None
-        if online.slowdown_limit is not None:
-            above = [share for share in measured if share >= left]
-            if not above or measured[min(above)].online_slowdown > online.slowdown_limit:
-                return None
-        part, priority = measured[max(below)].offline_throughput, offline.priority
+        limit = online.slowdown_limit
+        if limit is not None and (above is None or above.online_slowdown > limit):
+            return None
+        part, priority = below.offline_throughput, offline.priority
         return (FULL_WEIGHT * part.numerator * priority.numerator) // (
             part.denominator * priority.denominator
         )
@@ -78,31 +76,34 @@ class TableWeights:
         """Return why the table forbids a pair; empty if it does not."""
         if self(online, offline) is not None:
             return ""
-        measured, left = self._measured(online, offline)
-        if min(measured) > left:
+        below, above, _ = self._around(online, offline)
+        if below is None:
             return "measured at larger shares only"
-        if max(measured) < left:
+        if above is None:
             return "with a limit, measured at smaller shares only"
         return "slowed down beyond the limit"
 
     def slowdown(self, online: OnlineClass, offline: OfflineClass) -> Slowdown | None:
         """Return the slowdown on a line between measured shares, and at the next, if any is."""
-        measured, left = self._measured(online, offline)
-        high = min((share for share in measured if share >= left), default=None)
-        if high is None:
+        below, above, left = self._around(online, offline)
+        if above is None:
             return None
-        low = max((share for share in measured if share <= left), default=high)
-        first, last = measured[low].online_slowdown, measured[high].online_slowdown
-        on_line = first + (last - first) * Fraction(left - low, high - low or 1)
+        below = below or above
+        first, last = below.online_slowdown, above.online_slowdown
+        part = Fraction(left - below.share, above.share - below.share or 1)
+        on_line = first + (last - first) * part
         return Slowdown(on_line, max(on_line, last))
 
-    def _measured(
+    def _around(
         self, online: OnlineClass, offline: OfflineClass
-    ) -> tuple[dict[int, MeasuredPair], int]:
-        """Return a pair's measurements by share, and the share left; refuse an unmeasured pair."""
+    ) -> tuple[MeasuredPair | None, MeasuredPair | None, int]:
+        """Return the pair as measured at the shares around the one left, and that share."""
         names = online.model, offline.model, online.device
-        if names in self._table:
-            return self._table[names], self._left_at(online.sm_activity)
+        if (measured := self._table.get(names)) is not None:
+            left = self._left_at(online.sm_activity)
+            below = max((share for share in measured if share <= left), default=-1)
+            above = min((share for share in measured if share >= left), default=-1)
+            return measured.get(below), measured.get(above), left
         hint = ""
         if not online.model:
             hint = "; give the online side a model, in the column 'model' of its table"
@@ -176,9 +177,6 @@ class Profiles:
         """Return these profiles, with those of others in place of equal models and devices."""
         return Profiles({**self._rows, **others._rows})
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
 
 def read_profiles(path: StrPath) -> Profiles:
     """Read profiles of workloads, a row for each model, or each model and device.
@@ -191,12 +189,9 @@ def read_profiles(path: StrPath) -> Profiles:
     if not table.extra:
         wanted = "columns beside model and device, such as family, batch, sm_activity"
         raise table.rows[0].error("the table says nothing of its models", expected=wanted)
-    words = {
-        cell.name
-        for row in table
-        for cell in (row[column] for column in table.extra)
-        if not cell.is_missing and number_in(cell.text) is None
-    }
+    cells = (row[column] for row in table for column in table.extra)
+    filled = [cell for cell in cells if not cell.is_missing]
+    words = {cell.name for cell in filled if number_in(cell.text) is None}
 
     def value(cell: Cell) -> Value:
         if cell.is_missing:
@@ -215,7 +210,7 @@ def write_profiles(profiles: Profiles, path: StrPath) -> None:
     columns = (*profiles.words, *profiles.numbers)
     rows: list[Sequence[object]] = [("model", "device", *columns)]
     for key, row in profiles.of_all().items():
-        values = [row.get(column) for column in columns]
+        values = map(row.get, columns)
         texts = (format_exact(v) if isinstance(v, Fraction) else v or "" for v in values)
         rows.append((*key, *texts))
     write_bytes(csv_text(rows).encode(), path)

@@ -45,14 +45,12 @@ def ended(code: int) -> str | None:
 
     A process that *died* of SIGTERM did not handle it.
     """
-    if code == 0:
-        return None
-    if code > 0:
-        return f"exit code {code}"
+    if code >= 0:
+        return f"exit code {code}" if code else None
     try:
         name = signal.Signals(-code).name
     except ValueError:
-        name = f"signal {-code}"
+        return f"signal {-code}"
     return f"{name}, not handled" if error_handling(name) == "graceful" else name
 
 
@@ -230,11 +228,11 @@ class Supervisor:
             self.events.append(Event("left"))
             return "graceful"
         self.events.append(Event("fault", why))
-        before = self._healthy()
+        words = "not healthy", "healthy"
+        before = words[bool(self._healthy())]
         self._reset()
-        after = self._healthy()
-        words = ["healthy" if each else "not healthy" for each in (before, after)]
-        self.events.append(Event("reset", f"{words[0]} before, {words[1]} after"))
+        after = bool(self._healthy())
+        self.events.append(Event("reset", f"{before} before, {words[after]} after"))
         if not after:
             self.events.append(Event("out", "the online side is not healthy after the reset"))
         elif again:

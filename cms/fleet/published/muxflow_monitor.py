@@ -8,20 +8,22 @@ table, timers and thresholds are assumed. A file has the latter.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from ...errors import InvalidOption, InvalidProblem
 from ...files import fields as f
 from ...files import model as m
 from ...files.documents import parse_document
 from ...files.source import StrPath
+from ...values.fields import CheckedFields
 from ...values.names import checked_name, nearest
-from ...values.numbers import Number, exact, shown, whole
+from ...values.numbers import Number, exact, shown
 from ..colocation.files import part_of
+from ..colocation.problem import set_fields
 
 StateName: TypeAlias = Literal["init", "healthy", "unhealthy", "overlimit", "disabled"]
 Signal: TypeAlias = Literal["quiet", "soft", "hard", "disable"]
@@ -80,25 +82,24 @@ def back_off(level: int, base: int, cap: int) -> int:
     return min(cap, base << min(level - 1, cap.bit_length())) if level else 0
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorTimes:
+@dataclass(frozen=True)
+class MonitorTimes(CheckedFields):
     """Times of a monitor, in ticks."""
 
+    refusal = InvalidProblem
     dwell: int  #: Quiet ticks in a row before offline work may come, >= 1
     base: int  #: The back-off of level 1, >= 1; each level doubles it.
     cap: int  #: No back-off is longer, >= base
     calm: int  #: Quiet ticks in a row in ``healthy`` that take a level off, >= 1
 
     def __post_init__(self) -> None:
-        for name in (field.name for field in fields(self)):
-            ticks = whole(getattr(self, name), f"{name} of a monitor", least=1)
-            if ticks > MOST_TICKS:
-                said = f"{name} of a monitor is {shown(ticks)}; expected at most {MOST_TICKS} ticks"
-                raise InvalidProblem(said)
-            object.__setattr__(self, name, ticks)
+        for field in fields(self):
+            self._whole(field.name, least=1, most=MOST_TICKS)
         if self.cap < self.base:
-            said = f"cap of a monitor is {self.cap}; expected at least its base, {self.base}"
-            raise InvalidProblem(said)
+            raise self._refuse("cap", f"at least its base, {self.base}")
+
+    def _what(self, field: str) -> str:
+        return f"{field} of a monitor"
 
     @property
     def top(self) -> int:
@@ -123,11 +124,6 @@ class MonitorState(NamedTuple):
     def admits(self) -> bool:
         """Whether offline work may come."""
         return self.name == "healthy"
-
-    @property
-    def occupied(self) -> bool:
-        """Whether offline work may be there."""
-        return self.name in ("healthy", "unhealthy")
 
 
 def monitor_step(
@@ -173,9 +169,7 @@ def monitor_step(
     return MonitorState(cell.to, 0, level, left, calm), cell.action
 
 
-MONITOR = "cms-monitor"
 _PRESETS = Path(__file__).parent / "presets"
-_TIMES = ("dwell", "base", "cap", "calm")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -205,25 +199,19 @@ class Metric:
         name = checked_name(name, "metric")
         if worse not in ("high", "low"):
             raise InvalidProblem(f"worse of metric {name!r} is {worse!r}; expected 'high' or 'low'")
-        first, second = (
-            exact(value, f"{what} threshold of metric {name!r}")
-            for value, what in ((soft, "soft"), (hard, "hard"))
-        )
+        first = exact(soft, f"soft threshold of metric {name!r}")
+        second = exact(hard, f"hard threshold of metric {name!r}")
         if second < first if worse == "high" else second > first:
             order = "at least" if worse == "high" else "at most"
             said = f"hard threshold of metric {name!r} is {shown(second)}; expected {order} the"
             raise InvalidProblem(f"{said} soft one, {shown(first)}: {worse} values are worse")
-        values = name, first, second, worse, unit
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
+        set_fields(self, (name, first, second, worse, unit))
 
     def signal(self, value: Number) -> Signal:
         """Return which threshold a value >= 0, in the metric's unit, has passed."""
         sign = 1 if self.worse == "high" else -1
         seen = sign * exact(value, f"metric {self.name!r}")
-        return (
-            "hard" if seen >= sign * self.hard else "soft" if seen >= sign * self.soft else "quiet"
-        )
+        return SIGNALS[(seen >= sign * self.soft) + (seen >= sign * self.hard)]
 
 
 def monitor_signal(
@@ -243,14 +231,13 @@ def monitor_signal(
     """
     if disabled:
         return "disable"
-    worst = 0
     for metric in metrics:
         if metric.name not in observed:
             near = nearest(metric.name, observed)
             fix = "observe it, leave it out, or treat a monitor that sees nothing as 'hard'"
             raise InvalidProblem(f"metric {metric.name!r} was not observed{near}; {fix}")
-        worst = max(worst, SIGNALS.index(metric.signal(observed[metric.name])))
-    return SIGNALS[worst]
+    signals = (metric.signal(observed[metric.name]) for metric in metrics)
+    return max(signals, key=SIGNALS.index, default=SIGNALS[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +253,7 @@ class MonitorPreset:
         """Return the times in ticks of this length, rounded up."""
         if tick_seconds < 1:
             raise InvalidOption(f"tick_seconds is {tick_seconds}; expected a whole number >= 1")
-        return MonitorTimes(*(-(-getattr(self.seconds, each) // tick_seconds) for each in _TIMES))
+        return MonitorTimes(*(-(-each // tick_seconds) for each in astuple(self.seconds)))
 
 
 def monitor_preset(name: str) -> MonitorPreset:
@@ -286,22 +273,17 @@ def monitor_preset(name: str) -> MonitorPreset:
     return read_monitor(_PRESETS / f"{name}.json")
 
 
-class _MetricPart(m.Part):
-    MAKES: ClassVar[Any] = Metric
-    name: Annotated[str, f.name("metric")]
-    soft: f.Exact
-    hard: f.Exact
-    worse: Literal["high", "low"] = "high"
-    unit: f.Text = ""
-
-
-_TimesPart = part_of(MonitorTimes, **dict.fromkeys(_TIMES, f.AtLeastOne))
+_MetricPart = part_of(
+    Metric, name=Annotated[str, f.name("metric")], worse=(Literal["high", "low"], "high"),
+    unit=(f.Text, ""),
+)  # fmt: skip
+_TimesPart = part_of(MonitorTimes, **dict.fromkeys(MonitorTimes.__annotations__, f.AtLeastOne))
 
 
 class MonitorDocument(m.Document):
     """Metrics and times of a monitor."""
 
-    KIND: ClassVar[str] = MONITOR
+    KIND: ClassVar[str] = "cms-monitor"
     name: Annotated[str, f.name("monitor")]
     source: f.Text
     metrics: tuple[Annotated[Metric, m.Built(_MetricPart)], ...]

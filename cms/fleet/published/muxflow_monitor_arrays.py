@@ -12,16 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidProblem
 from ...values.numbers import exact
-from .muxflow_monitor import (
-    ACTIONS,
-    SIGNALS,
-    STATES,
-    TABLE,
-    Metric,
-    MonitorState,
-    MonitorTimes,
-    Timer,
-)
+from .muxflow_monitor import ACTIONS, SIGNALS, STATES, TABLE, Metric, MonitorTimes, Timer
 
 Codes: TypeAlias = NDArray[np.int8]
 _AFTER: tuple[Timer, ...] = get_args(Timer)
@@ -40,28 +31,13 @@ class MonitorStates(NamedTuple):
     @classmethod
     def fresh(cls, count: int) -> MonitorStates:
         """Return a number of monitors in ``init``."""
-        return cls.of([MonitorState()] * count)
-
-    @classmethod
-    def of(cls, states: Sequence[MonitorState]) -> MonitorStates:
-        """Return these states as arrays."""
-        timers = np.array([state[1:] for state in states], np.int32).reshape(-1, 4).T
-        return cls(np.array([STATES.index(state.name) for state in states], np.int8), *timers)
-
-    def at(self, place: int) -> MonitorState:
-        """Return one of the states."""
-        name, *timers = (each[place].item() for each in self)
-        return MonitorState(STATES[name], *timers)
+        name = np.full(count, STATES.index("init"), np.int8)
+        return cls(name, *np.zeros((4, count), np.int32))
 
     @property
     def admits(self) -> NDArray[np.bool_]:
         """Where offline work may come, shape (n,)."""
         return np.equal(self.name, STATES.index("healthy"))
-
-    @property
-    def occupied(self) -> NDArray[np.bool_]:
-        """Where offline work may be, shape (n,)."""
-        return np.isin(self.name, [STATES.index("healthy"), STATES.index("unhealthy")])
 
 
 #: The fields of the table's cells, each by state and signal.
@@ -95,8 +71,8 @@ def monitor_steps(
     name, dwell, level, left, calm = states
     cells = name, np.asarray(signals, np.int8)
     to, after, action, rises, calms = (column[cells] for column in _TABLE)
-    dwells = (after == 1) & (dwell + 1 < times.dwell)
-    backs_off = (after == 2) & (left > 1)
+    dwells = (after == _AFTER.index("dwell")) & (dwell + 1 < times.dwell)
+    backs_off = (after == _AFTER.index("back_off")) & (left > 1)
     stays = dwells | backs_off
     new_level = np.minimum(level + rises, times.top)
     new_calm = np.where(calms.astype(np.bool_) & (new_level > 0), calm + 1, 0)
@@ -104,13 +80,10 @@ def monitor_steps(
     new_level = new_level - done
     back_offs = np.array([times.back_off(each) for each in range(times.top + 1)], np.int32)
     new_left = np.where(to == STATES.index("overlimit"), back_offs[new_level], 0)
-    after_tick = MonitorStates(
-        np.where(stays, name, to),
-        np.where(stays, dwell + dwells, 0).astype(np.int32),
-        np.where(stays, level, new_level).astype(np.int32),
-        np.where(stays, left - backs_off, new_left).astype(np.int32),
-        np.where(stays, calm, np.where(done, 0, new_calm)).astype(np.int32),
-    )
+    kept = dwell + dwells, level, left - backs_off, calm
+    new = np.zeros_like(dwell), new_level, new_left, np.where(done, 0, new_calm)
+    timers = (np.where(stays, *pair).astype(np.int32) for pair in zip(kept, new, strict=True))
+    after_tick = MonitorStates(np.where(stays, name, to), *timers)
     return after_tick, np.where(stays, np.int8(0), action)
 
 
@@ -145,11 +118,8 @@ def monitor_signals(
 
 def _passed(metric: Metric, values: NDArray[np.float64], threshold: Fraction) -> NDArray[np.bool_]:
     """Compare with a threshold: the float next to it on the bad side decides exactly."""
+    sign = 1 if metric.worse == "high" else -1
     limit = float(threshold)
-    if metric.worse == "high":
-        if exact(limit, "threshold") < threshold:
-            limit = math.nextafter(limit, math.inf)
-        return values >= limit
-    if exact(limit, "threshold") > threshold:
-        limit = math.nextafter(limit, -math.inf)
-    return values <= limit
+    if sign * exact(limit, "threshold") < sign * threshold:
+        limit = math.nextafter(limit, sign * math.inf)
+    return sign * values >= sign * limit

@@ -160,12 +160,12 @@ class SharedDevice:
                 wait = self._gate.wait()
             opening = None if wait is None else self.now + wait
             times = (self._end, opening, arrival and arrival[0])
-            moment = min((time for time in times if time is not None), default=None)
-            past = limit if moment is None else min(moment, limit)
+            moment = min((time for time in times if time is not None), default=limit + 1)
+            past = min(moment, limit)
             if self._gate is not None:
                 self._gate.refill(past - self.now)
             self.now = past
-            if moment is None or moment > limit:
+            if moment > limit:
                 return
             if moment == self._end:
                 begun, length = self._queue.popleft()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -17,24 +17,19 @@ from ...files.tables import Table, read_table
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
 from ..replanner.rates import OneClock
-from .model import LONGEST_NS, SECOND
+from .model import LONGEST_NS, SECOND, BriefFields, Floats, Ints
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Random: TypeAlias = np.random.Generator
-    Pieces: TypeAlias = Iterator[NDArray[np.int64]]
-
+Random: TypeAlias = np.random.Generator
+Pieces: TypeAlias = Iterator[Ints]
 #: Arrivals that are made at a time: they fit into a processor's cache.
 PIECE = 2**16
 #: A time that does not come: 146 years.
 NEVER = 2**62
 _PHASES = 64
-#: A float divides by it.
+#: The least number that a float divides by here
 _LEAST = Fraction(1, 10**15)
 
 
-@runtime_checkable
 class Arrivals(Protocol):
     """A process of arrivals; implement it to bring another one.
 
@@ -66,15 +61,15 @@ class Poisson:
         return _add_up(lambda: random.standard_exponential(size) * mean)
 
 
-@dataclass(frozen=True, slots=True)
-class Gamma:
+@dataclass(frozen=True)
+class Gamma(BriefFields):
     """Independent gaps with a gamma distribution, more or less regular than Poisson's."""
 
     #: Squared coefficient of variation of the gaps, > 0: 1 is Poisson, more has more bursts.
     cv2: Number
 
     def __post_init__(self) -> None:
-        _positive(self, "cv2", "the squared coefficient of variation", 10**6)
+        self._number("cv2", least=_LEAST, most=10**6)
 
     @property
     def name(self) -> str:
@@ -88,8 +83,8 @@ class Gamma:
         return _add_up(lambda: random.standard_gamma(1 / cv2, size) * scale)
 
 
-@dataclass(frozen=True, slots=True)
-class Bursts:
+@dataclass(frozen=True)
+class Bursts(BriefFields):
     """A Poisson process with two rates that take turns, for exponential times."""
 
     ratio: Number  #: The rate of a burst over the mean rate, > 1
@@ -97,13 +92,11 @@ class Bursts:
     seconds: Number  #: How long a burst lasts on average
 
     def __post_init__(self) -> None:
-        _positive(self, "ratio", "the ratio of bursts", 10**6)
-        _positive(self, "share", "the share of bursts", 1)
-        _positive(self, "seconds", "the length of bursts", 10**12)
-        ratio, share = exact(self.ratio, "ratio"), exact(self.share, "share")
-        if ratio <= 1 or ratio * share > 1:
-            said = f"bursts of {shown(ratio)} times the mean rate cannot take {shown(share)}"
-            raise InvalidOption(f"{said} of the time; expected a ratio > 1 and ratio x share <= 1")
+        self._number("ratio", above=1, most=10**6)
+        self._number("share", least=_LEAST, most=1)
+        self._number("seconds", least=_LEAST, most=10**12)
+        if exact(self.ratio, "ratio") * exact(self.share, "share") > 1:
+            raise self._refuse("share", f"at most 1 / ratio, and the ratio is {self.ratio}")
 
     @property
     def name(self) -> str:
@@ -150,9 +143,13 @@ class EachItsOwn:
         own = ", ".join(f"{service}: {each.name}" for service, each in self.own.items())
         return f"{self.others.name} ({own})"
 
+    def of(self, service: str) -> Arrivals:
+        """Return the process of a service."""
+        return self.own.get(service, self.others)
+
     def pieces(self, service: str, rate: Fraction, random: Random, size: int = PIECE) -> Pieces:
         """Yield the times of arrivals; see :class:`Arrivals`."""
-        return self.own.get(service, self.others).pieces(service, rate, random, size)
+        return self.of(service).pieces(service, rate, random, size)
 
 
 def mean_gap(rate: Fraction) -> float:
@@ -160,16 +157,7 @@ def mean_gap(rate: Fraction) -> float:
     return float(min(SECOND / rate, Fraction(NEVER // 4)))
 
 
-def _positive(owner: object, field: str, what: str, most: int) -> None:
-    value = exact(getattr(owner, field), what, error=InvalidOption)
-    if not value:
-        raise InvalidOption(f"{what} is 0; expected a number > 0")
-    if not _LEAST <= value <= most:
-        raise InvalidOption(f"{what} is {shown(value, 30)}; expected {float(_LEAST)} to {most:,}")
-    object.__setattr__(owner, field, value)
-
-
-def _add_up(gaps: Callable[[], NDArray[np.float64]]) -> Pieces:
+def _add_up(gaps: Callable[[], Floats]) -> Pieces:
     """Add up gaps, each rounded to whole nanoseconds, so that errors do not add up."""
     now = 0
     while True:
@@ -195,7 +183,7 @@ class RateClock:
         self._reals, self._factors = np.array(reals), np.array([float(each) for each in factors])
         self._bases = np.array([round(base) for base in bases])
 
-    def __call__(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+    def __call__(self, times: Ints) -> Ints:
         """Return when arrivals come; ``NEVER`` where the rate stays 0."""
         if len(self._reals) == 1:
             return times
@@ -223,7 +211,7 @@ class Replay:
     """
 
     #: The arrivals of each service, from 0 on, in order; of all services under the empty name.
-    times_ns: dict[str, NDArray[np.int64]] = field(repr=False)
+    times_ns: dict[str, Ints] = field(repr=False)
     name: str  #: What reports call it
     #: Whether the trace's time is stretched so that its mean rate is the service's
     scaled: bool = True
@@ -239,11 +227,9 @@ class Replay:
         if self.scaled and n > 1 and span:
             # n arrivals have n gaps: the last one, to the trace's end, is as long as the mean
             stretch = float(min(Fraction((n - 1) * SECOND, span) / rate, Fraction(NEVER)))
-        for first in range(0, len(times), size):
-            piece = times[first : first + size]
-            if self.scaled:
-                piece = np.minimum(np.rint(piece * stretch), NEVER).astype(np.int64)
-            yield piece
+        if self.scaled:
+            times = np.minimum(np.rint(times * stretch), NEVER).astype(np.int64)
+        yield from (times[first : first + size] for first in range(0, n, size))
 
 
 def read_trace(
@@ -271,12 +257,10 @@ def read_trace(
     rows: dict[str, list[int]] = {}
     for row, time in zip(table, times, strict=True):
         rows.setdefault(row[service_column].word() if service_column else "", []).append(time)
-    first = min(times)
-    if max(times) - first > LONGEST_NS:
-        last = table.rows[times.index(max(times))]
-        raise last.error("the trace is longer than nine years")
-    whole = all(time % SECOND == 0 for time in times)
-    found = {}
+    first, last = min(times), max(times)
+    if last - first > LONGEST_NS:
+        raise table.rows[times.index(last)].error("the trace is longer than nine years")
+    whole, found = not any(time % SECOND for time in times), {}
     for name, own in rows.items():
         arrivals = np.sort(np.array([time - first for time in own], dtype=np.int64))
         if whole:  # those of a second are spread evenly over it

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -85,10 +86,8 @@ def replay_duty_cycles(
     seed = whole(seed, "the seed", least=0, error=InvalidOption)
     expected = wanted * sum(1 for each in plan.services if each.service.rate_rps * factor)
     count = Count(expected, on_progress, cancel)
-    runs = [
-        _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted, count, arrivals)
-        for each in plan.services
-    ]
+    rest = serving.sharing.rule, wanted, count, arrivals
+    runs = [_Run(plan, each, factor, *rest) for each in plan.services]
     return Simulation(
         services=tuple(run.replayed(seed, factor) for run in runs),
         arrivals=CYCLE_ARRIVALS[arrivals],
@@ -117,18 +116,14 @@ def _slots(plan: Plan, of: ServicePlan, factor: Fraction) -> tuple[_Slot, ...]:
 
 class _Run:
     def __init__(
-        self,
-        of: ServicePlan,
-        slots: tuple[_Slot, ...],
-        rule: DutyCycleRule,
-        wanted: int,
-        count: Callable[[int], bool],
-        arrivals: str,
-    ) -> None:
-        self.service, self.slots, self.rule, self.wanted = of.service, slots, rule, wanted
-        self.count, self.random = count, arrivals == "poisson"
-        self.instances = sum(slot.instances for slot in slots)
-        self.rate = sum((slot.rate * slot.instances for slot in slots), Fraction(0))
+        self, plan: Plan, of: ServicePlan, factor: Fraction, rule: DutyCycleRule, wanted: int,
+        count: Callable[[int], bool], arrivals: str,
+    ) -> None:  # fmt: skip
+        self.service, self.slots = of.service, _slots(plan, of, factor)
+        self.rule, self.wanted, self.count = rule, wanted, count
+        self.random = arrivals == "poisson"
+        self.instances = sum(slot.instances for slot in self.slots)
+        self.rate = sum((slot.rate * slot.instances for slot in self.slots), Fraction(0))
         self.load = self.rate / of.provided_rps if of.provided_rps else None
         self.batches = self.taken = self.busy_ns = self.deepest = self.lasted_ns = 0
         horizon = round(wanted * SECOND / self.rate) if self.rate else 1
@@ -136,35 +131,31 @@ class _Run:
         needed = tells if self.random and self.rate else 0
         self.limit = of.service.latency_limit_ms or Fraction(0)  # those that share have limits
         self.tally = Tally(math.floor(self.limit * MILLISECOND), horizon, needed)
-        # Refuse services that are too large, or too long for nanoseconds of 64 bits.
         longest = max((slot.cycle * MILLISECOND for slot in self.slots), default=Fraction(0))
-        slow = self.rate and self.wanted * SECOND > self.rate * model.LONGEST_NS
-        if self.instances > model.MOST_STATIONS:
-            said = (
-                f"is on more than {model.MOST_STATIONS:,} instances; fewer are simulated at a time"
-            )
-        elif self.rate > model.FASTEST:
-            said = f"gets {shown(self.rate)} requests/s; at most {model.FASTEST:,} are simulated"
-        elif any(slot.amount > model.LARGEST_BATCH for slot in self.slots):
-            said = f"has batches of more than {model.LARGEST_BATCH:,} requests; use smaller ones"
-        elif slow or longest * self.wanted > model.LONGEST_NS:
-            said = f"may take longer than nine years for {self.wanted:,} requests; simulate fewer"
-        else:
-            return
-        raise InvalidOption(f"service {self.service.name!r} {said}")
+        largest = max((slot.amount for slot in self.slots), default=0)
+        slow = self.rate and wanted * SECOND > self.rate * model.LONGEST_NS
+        for value, most, what in (
+            (self.instances, model.MOST_STATIONS, "instances"),
+            (self.rate, model.FASTEST, "requests/s"),
+            (largest, model.LARGEST_BATCH, "requests in a batch"),
+        ):
+            if value > most:
+                said = f"service {self.service.name!r} has {shown(value)} {what}"
+                raise InvalidOption(f"{said}; at most {most:,} are simulated")
+        if slow or longest * wanted > model.LONGEST_NS:
+            said = f"the {wanted:,} requests of service {self.service.name!r} may take longer than"
+            raise InvalidOption(f"{said} nine years; simulate fewer")
 
     def replayed(self, seed: int, factor: Fraction) -> ServiceResult:
         """Replay each slot, and describe the service's requests."""
         draws = np.random.Generator(np.random.PCG64(seed_of(seed, self.service.name)))
-        given, before = Fraction(0), 0
+        given = Fraction(0)
         for slot in self.slots if self.rate else ():
-            numbers = []  # of requests: proportional to the rates, and as wanted in all
-            for _ in range(slot.instances):
-                given += slot.rate
-                so_far = round(self.wanted * given / self.rate)
-                numbers.append(so_far - before)
-                before = so_far
-            for number, alike in Counter(numbers).items():
+            # numbers of requests: proportional to the rates, and as wanted in all
+            parts = (given + nth * slot.rate for nth in range(slot.instances + 1))
+            so_far = [round(self.wanted * part / self.rate) for part in parts]
+            given += slot.instances * slot.rate
+            for number, alike in Counter(b - a for a, b in pairwise(so_far)).items():
                 for _ in range(alike if self.random else 1):
                     if number and not self.count(0):
                         self._replay(slot, number, 1 if self.random else alike, draws)
@@ -175,12 +166,12 @@ class _Run:
         # A Poisson stream is in nanoseconds, to which lengths are rounded up; evenly spaced
         # requests are exact, in parts of a millisecond.
         gap, parts, unit = 1000 / slot.rate, (slot.cycle, slot.length, slot.offset), MILLISECOND
-        if not self.random:
-            unit = math.lcm(*(part.denominator for part in (*parts, gap, self.limit)))
-            times = [int(gap * unit) * nth for nth in range(number)]
-        else:
+        if self.random:
             gaps = draws.exponential(float(SECOND / slot.rate), number)
             times = np.cumsum(gaps).astype(np.int64).tolist()
+        else:
+            unit = math.lcm(*(part.denominator for part in (*parts, gap, self.limit)))
+            times = [int(gap * unit) * nth for nth in range(number)]
         cycle, length, offset = (math.ceil(part * unit) for part in parts)
         took: list[int] = []
         told = 0
@@ -209,19 +200,18 @@ class _Run:
         verdict, interval = tally.verdict(tolerated), tally.interval()
         if not self.random:
             tolerated, verdict = Fraction(0), Verdict.VIOLATED if tally.late else Verdict.MET
-            millionths = tally.late_share * 10**6
-            ends = math.floor(millionths), math.ceil(millionths)
-            interval = Interval(*(Fraction(each, 10**6) for each in ends))
+            share = tally.late_share * 10**6
+            interval = Interval(*(Fraction(end(share), 10**6) for end in (math.floor, math.ceil)))
         if verdict is Verdict.MET and self.rate and tally.requests < self.wanted:
             verdict = Verdict.UNDECIDED  # the run was ended before other instances
-        cause = ""
-        if verdict is not Verdict.MET and self.load is not None and self.load > 1:
+        cause = "arrivals in clumps wait for further cycles; plan with more headroom"
+        cause += " (headroom, --rate-margin)"
+        if verdict is Verdict.MET:
+            cause = ""
+        elif self.load is not None and self.load > 1:
             cause = works_off(self.rate / self.load)
         elif verdict is Verdict.UNDECIDED:
             cause = tells_too_little(tally, self.load)
-        elif verdict is not Verdict.MET:
-            cause = "arrivals in clumps wait for further cycles; plan with more headroom"
-            cause += " (headroom, --rate-margin)"
         return ServiceResult(
             name=self.service.name, rate_rps=rate, limit_ns=tally.limit_ns, tolerated=tolerated,
             instances=self.instances, interval=interval, verdict=verdict,

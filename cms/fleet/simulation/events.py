@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -14,32 +14,34 @@ from ...files.tables import TableRow, read_table
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
 from .arrivals import Arrivals, Bursts, Gamma, Poisson
-from .model import LONGEST_NS, SECOND, ModelledService, Station, stations_of
+from .model import (
+    BRIEF,
+    LONGEST_NS,
+    SECOND,
+    BriefFields,
+    ModelledService,
+    Station,
+    stations_of,
+)
 
 LARGEST_FACTOR = 10**6
-#: Characters of a number in a message.
-BRIEF = 30
+LONGEST_SECONDS = LONGEST_NS // SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class _Timed:
+@dataclass(frozen=True)
+class _Timed(BriefFields):
     seconds: Number  #: When
 
     def __post_init__(self) -> None:
         for field in ("seconds", "factor", "repair_seconds"):
-            value = getattr(self, field, None)
-            if value is not None:
-                what = f"the {field} of a {type(self).__name__}"
-                number = exact(value, what, error=InvalidOption)
-                if field.endswith("seconds"):
-                    nanoseconds(number)
-                elif number > LARGEST_FACTOR:
-                    said = shown(number, BRIEF)
-                    raise InvalidOption(f"{what} is {said}; expected at most {LARGEST_FACTOR:,}")
-                object.__setattr__(self, field, number)
+            if getattr(self, field, None) is not None:
+                self._number(field, most=LARGEST_FACTOR if field == "factor" else LONGEST_SECONDS)
+
+    def _what(self, field: str) -> str:
+        return f"{field} of a {type(self).__name__}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RateChange(_Timed):
     """A service's rate is multiplied from now on."""
 
@@ -51,7 +53,7 @@ class RateChange(_Timed):
         return f"{_shown(self.seconds)} s: {whose} x {_shown(self.factor)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Failure(_Timed):
     """A GPU fails, or one instance: its requests are lost, and it gets no more."""
 
@@ -63,7 +65,7 @@ class Failure(_Timed):
     repair_seconds: Number | None = None  #: From the failure to its repair; None for never
 
     def __post_init__(self) -> None:
-        _Timed.__post_init__(self)
+        super().__post_init__()
         if (self.gpu is None) == (self.service is None or self.instance is None):
             raise InvalidOption("a failure is of a gpu, or of an instance of a service; name one")
 
@@ -74,7 +76,7 @@ class Failure(_Timed):
         return f"{_shown(self.seconds)} s: {what} fails{back}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Weights(_Timed):
     """An instance gets another share of the requests from now on."""
 
@@ -114,11 +116,8 @@ class Script(NamedTuple):
 
 
 def nanoseconds(seconds: Number) -> int:
-    """Turn seconds into whole nanoseconds, at most nine years."""
-    time = exact(seconds, "a time")
-    if time * SECOND > LONGEST_NS:
-        raise InvalidOption(f"{shown(time, BRIEF)} s is longer than nine years")
-    return round(time * SECOND)
+    """Turn seconds into whole nanoseconds."""
+    return round(exact(seconds, "a time") * SECOND)
 
 
 def concerned(event: Event) -> str | None:
@@ -147,44 +146,40 @@ def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
     come first, in the order they were given, then completions, then arrivals.
     """
     rates: list[tuple[int, Fraction]] = []
-    steps: list[tuple[int, str, tuple[int, ...], Fraction]] = []  # of instances
-    marks = []
+    actions, marks = list[Action](), list[tuple[int, int]]()
+    stations = stations_of(service.instances)
     for number, event in enumerate(events):
-        at, before = nanoseconds(event.seconds), len(rates) + len(steps)
-        if isinstance(event, Failure):
-            hit: tuple[int, ...] = ()
-            if event.gpu is not None:
-                hit = tuple(i for i, one in enumerate(service.instances) if one.gpu == event.gpu)
-            elif event.service == service.name and event.instance is not None:
-                hit = _known(event.instance, service)
-            if hit:
-                steps.append((at, "fail", hit, Fraction(1)))
-            if hit and event.repair_seconds is not None:
-                back = at + nanoseconds(event.repair_seconds)
-                steps.append((back, "repair", hit, Fraction(1)))
-        elif concerned(event) not in (None, service.name):
+        at = nanoseconds(event.seconds)
+        if concerned(event) not in (None, service.name):
             continue
-        elif isinstance(event, RateChange):
+        if isinstance(event, RateChange):
             rates.append((at, exact(event.factor, "a factor")))
         else:
-            which = _known(event.instance, service)
-            steps.append((at, "weigh", which, exact(event.factor, "a factor")))
-        if len(rates) + len(steps) > before:
-            marks.append((at, number))
-    stations = stations_of(service.instances)
-    actions = [
-        Action(at, kind, tuple(s for s, one in enumerate(stations) if one.instance in which), by)
-        for at, kind, which, by in sorted(steps, key=lambda step: step[0])
-    ]
+            hit = _stations_hit(event, service, stations)
+            if not hit:
+                continue
+            if isinstance(event, Weights):
+                actions.append(Action(at, "weigh", hit, exact(event.factor, "a factor")))
+            else:
+                actions.append(Action(at, "fail", hit))
+                if event.repair_seconds is not None:
+                    actions.append(Action(at + nanoseconds(event.repair_seconds), "repair", hit))
+        marks.append((at, number))
+    actions.sort(key=lambda action: action.at)
     return Script(stations, sorted(rates, key=lambda change: change[0]), actions, sorted(marks))
 
 
-def _known(at: int, service: ModelledService) -> tuple[int, ...]:
-    """Return an instance's number, which the service must have."""
-    if not 0 <= at < (number := len(service.instances)):
-        said = f"service {service.name!r} has no instance {at}"
+def _stations_hit(
+    event: Failure | Weights, service: ModelledService, stations: Sequence[Station]
+) -> tuple[int, ...]:
+    """Return the stations on an event's GPU, or those of its instance, which must be there."""
+    if isinstance(event, Failure) and event.gpu is not None:
+        return tuple(s for s, one in enumerate(stations) if one.gpu == event.gpu)
+    number, which = len(service.instances), event.instance
+    if which is None or not 0 <= which < number:
+        said = f"service {service.name!r} has no instance {which}"
         raise InvalidOption(f"{said}; it has {number}, counted from 0")
-    return (at,)
+    return tuple(s for s, one in enumerate(stations) if one.instance == which)
 
 
 EVENT_COLUMNS = ("seconds", "what", "target", "value")
@@ -235,9 +230,9 @@ def surge_of(text: str) -> tuple[Event, ...]:
     if match is None:
         said = f"the surge is {text!r}; expected FACTOR@START+SECONDS, for example 1.3@60+30"
         raise InvalidOption(said)
-    parts = zip(match.groups(), ("factor", "start", "length"), strict=True)
     factor, start, length = (
-        exact(part.strip(), f"the {what} of the surge", error=InvalidOption) for part, what in parts
+        exact(part.strip(), f"a number of the surge {text!r}", error=InvalidOption)
+        for part in match.groups()
     )
     return RateChange(start, factor), RateChange(start + length, 1)
 
@@ -246,12 +241,11 @@ def arrivals_of(text: str) -> Arrivals | None:
     """Read ``poisson``, ``gamma:CV2`` or ``bursts:RATIO,SHARE,SECONDS``; None for another word."""
     kind, _, values = text.partition(":")
     numbers = [part.strip() for part in values.split(",")] if values else []
-    processes: dict[str, tuple[type[Poisson | Gamma | Bursts], int]]
-    processes = {"poisson": (Poisson, 0), "gamma": (Gamma, 1), "bursts": (Bursts, 3)}
+    processes: dict[str, type[Poisson | Gamma | Bursts]]
+    processes = {"poisson": Poisson, "gamma": Gamma, "bursts": Bursts}
     if kind not in processes:
         return None
-    process, wanted = processes[kind]
-    if len(numbers) != wanted:
+    if len(numbers) != len(fields(processes[kind])):
         known = "poisson, gamma:CV2 or bursts:RATIO,SHARE,SECONDS, for example bursts:3,0.2,10"
         raise InvalidOption(f"the arrivals are {text!r}; expected {known}")
-    return process(*numbers)
+    return processes[kind](*numbers)

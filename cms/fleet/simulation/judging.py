@@ -14,9 +14,8 @@ import numpy as np
 from ...errors import CmsError
 from ...schedule.faults import Violation
 from ...values.numbers import exact, shown
-from .events import Script
 from .model import SECOND, Bools, ModelledService
-from .replay import Outcome, Routing
+from .replay import ServiceReplay
 from .result import Recovery, ServiceResult, Simulation, Timeline
 from .statistics import NEVER_ENOUGH, Tally, Verdict
 
@@ -25,11 +24,9 @@ from .statistics import NEVER_ENOUGH, Tally, Verdict
 _GOOD_CELLS, _JUDGED_REQUESTS = 3, 20
 
 
-def result_of(
-    service: ModelledService, script: Script, routing: Routing, found: Outcome
-) -> ServiceResult:
+def result_of(found: ServiceReplay) -> ServiceResult:
     """Say what became of a service's requests."""
-    tally, state = found.tally, found.state
+    service, script, tally, state = found.service, found.script, found.tally, found.state
     verdict = tally.verdict(service.late_share)
     open_ended = verdict in (Verdict.VIOLATED, Verdict.NO_LIMIT)
     timeline = None
@@ -46,9 +43,7 @@ def result_of(
         **_asked(service), **counted(tally, service.load, found.lasted_ns, *work),
         retried=found.retried, interval=tally.interval(), verdict=verdict,
         overloaded=open_ended and tally.overloaded(service.late_share),
-        cause=_cause(service, script, routing, found, verdict),
-        recoveries=tuple(_recoveries(service, script, found)),
-        timeline=timeline,
+        cause=_cause(found, verdict), recoveries=tuple(_recoveries(found)), timeline=timeline,
     )  # fmt: skip
 
 
@@ -84,34 +79,28 @@ def _short(ratio: Fraction) -> Fraction:
     return Fraction(round(ratio * 10**6), 10**6)
 
 
-def _cause(
-    service: ModelledService, script: Script, routing: Routing, found: Outcome, verdict: Verdict
-) -> str:
+def _cause(found: ServiceReplay, verdict: Verdict) -> str:
     """Say why a limit was violated, what keeps a rate from being served, or how many would tell."""
-    tally, load = found.tally, service.load
-    full = load is not None and load >= 1
-    never = load is not None and tally.needed == NEVER_ENOUGH > tally.requests
-    if verdict is Verdict.UNDECIDED and not never:
+    service, tally, load = found.service, found.tally, found.service.load
+    if verdict is Verdict.UNDECIDED and tally.needed != NEVER_ENOUGH:
         return tells_too_little(tally, load)
-    lost = bool(tally.lost or (service.rate and not service.instances))
-    if verdict is Verdict.MET or (verdict is Verdict.NO_LIMIT and not lost and not full):
+    if verdict is Verdict.MET:
         return ""
     if not service.instances:
-        return "no instance serves it"
+        return "no instance serves it" if service.rate else ""
     if tally.lost:
         return f"{tally.lost:,} requests were lost"
     if load is not None and load >= 1:
         return works_off(service.rate / load)
-    if routing.equal and len({each.weight for each in service.instances}) > 1:
-        worst = int(np.argmax(found.state.busy / [one.processes for one in script.stations]))
-        given = found.state.taken[worst] / (found.state.taken.sum() or 1)
-        supply = script.stations[worst].weight / sum(one.weight for one in script.stations)
+    unlike = len({each.weight for each in service.instances}) > 1
+    if verdict is Verdict.VIOLATED and found.routing.equal and unlike:
+        state, stations = found.state, found.script.stations
+        worst = int(np.argmax(state.busy / [one.processes for one in stations]))
+        given = state.taken[worst] / (state.taken.sum() or 1)
+        supply = stations[worst].weight / sum(one.weight for one in stations)
         got, has = (f"{float(each):.0%}".replace("%", " %") for each in (given, supply))
-        return (
-            "equal weights for unlike instances: instance "
-            f"{script.stations[worst].instance} got {got} of the requests and has {has} of the "
-            "supply"
-        )
+        said = f"instance {stations[worst].instance} got {got} of the requests"
+        return f"equal weights for unlike instances: {said} and has {has} of the supply"
     return ""
 
 
@@ -134,23 +123,21 @@ def tells_too_little(tally: Tally, load: Fraction | None) -> str:
     )
 
 
-def _recoveries(service: ModelledService, script: Script, found: Outcome) -> list[Recovery]:
+def _recoveries(found: ServiceReplay) -> Iterator[Recovery]:
     """Say when each event's effect on the late share was over."""
-    cells, cell_ns = found.tally.cells, found.tally.cell_ns
+    cells, cell_ns, marks = found.tally.cells, found.tally.cell_ns, found.script.marks
     if number := cells.shape[1]:  # cells are joined until each has enough requests to be judged
         joined = max(-(-_JUDGED_REQUESTS * number // max(int(cells[0].sum()), 1)), 1)
         cells, cell_ns = np.add.reduceat(cells, np.arange(0, number, joined), 1), cell_ns * joined
-    allowed = float(service.late_share) * cells[0]
+    allowed = float(found.service.late_share) * cells[0]
     bad = cells[1] > allowed + 3 * np.sqrt(allowed)
-    found_back = []
-    ends = [at for at, _ in script.marks[1:]] + [cell_ns * len(bad)]
-    for (at, number), end in zip(script.marks, ends, strict=False):
+    ends = [at for at, _ in marks[1:]] + [cell_ns * len(bad)]
+    for (at, number), end in zip(marks, ends, strict=False):
         first, last = at // cell_ns, min(-(-end // cell_ns), len(bad))
         after = _back(bad[first:last])
         passed = (first + after) * cell_ns - at if after else 0
         back = None if after is None else Fraction(passed, SECOND)
-        found_back.append(Recovery(number, Fraction(at, SECOND), back))
-    return found_back
+        yield Recovery(number, Fraction(at, SECOND), back)
 
 
 def _back(bad: Bools) -> int | None:
@@ -194,22 +181,22 @@ def _left_out(each: ServiceResult) -> Iterator[_Check]:
 
 def _counts(each: ServiceResult, run: Simulation) -> Iterator[_Check]:
     """Check numbers of requests; the reader has compared lost, late and all of them."""
-    n, most = each.requests, each.requests if run.requests is None else run.requests
-    yield n > most, "requests", f"{n:,} requests", f"at most the {most:,} of the run"
+    n, answered, quiet = each.requests, each.requests - each.lost, not run.events
+    limit = n if run.requests is None else run.requests
+    yield n > limit, "requests", f"{n:,} requests", f"at most the {limit:,} of the run"
     yield each.retried > n, "retried", f"{each.retried:,} requests retried", f"at most {n:,}"
-    had, needs = f"{each.late:,} late and {each.lost:,} lost", "equal numbers: it has no limit"
-    yield each.limit_ns is None and each.late != each.lost, "late", had, needs
-    odd = not run.events and (bool(each.retried) or each.lost not in (0, n))
-    had = f"{each.lost:,} of {n:,} lost and {each.retried:,} retried"
+    had = f"{each.late:,} late, {each.lost:,} lost and {each.retried:,} retried of {n:,}"
+    odd = each.limit_ns is None and each.late != each.lost
+    yield odd, "late", had, "late ones that were lost only: it has no limit"
+    odd = quiet and (bool(each.retried) or each.lost not in (0, n))
     yield odd, "lost", had, "none or all lost: nothing happens in the run"
-    answered, most = n - each.lost, n + each.retried
-    odd = not run.events and not each.instances and bool(answered)
-    yield odd, "lost", f"{answered:,} requests answered", "none: it has no instance"
-    had, needs = f"a queue of {each.deepest_queue:,}", f"at most its {n:,} requests"
+    odd = quiet and not each.instances and bool(answered)
+    yield odd, "lost", had, "all of them lost: it has no instance"
+    few, most, size = min(answered, 1), n + each.retried, each.mean_batch_size
+    had, needs = f"a queue of {each.deepest_queue:,}", f"at most its {most:,} requests"
     yield each.deepest_queue > most, "queue", had, needs
-    few, had = min(answered, 1), f"batches of {shown(each.mean_batch_size)} requests"
-    odd = not few <= each.mean_batch_size <= most
-    yield odd, "batch", had, f"{few} to {most:,}, by its requests"
+    had, needs = f"batches of {shown(size)} requests", f"{few} to {most:,}, by its requests"
+    yield not few <= size <= most, "batch", had, needs
     had = f"{each.instances} instances and {'no' if each.load is None else 'a'} load"
     odd = (each.load is None) != (not each.instances)
     yield odd, "load", had, "a load just if it has instances"

@@ -63,18 +63,12 @@ UNDER_WAY, BEGUN, FREE, LOGGED, LARGEST = 0, 1, 2, 3, 4
 
 
 def new_state(stations: Sequence[Station], weights: Ints, log_size: int) -> State:
-    """Make the state of a service before its first request.
-
-    `log_size`: the most requests in the log, at least the largest batch.
-    """
+    """Make the state of a service before its first request; the log holds a batch or more."""
     k = len(stations)
     processes = np.array([each.processes for each in stations], dtype=np.int64)
     batch = np.array([len(each.fill_ns) for each in stations], dtype=np.int64)
     times = [time for each in stations for time in each.fill_ns]
     slots = int(processes.sum())
-    leaves = 1
-    while leaves < k:
-        leaves *= 2
 
     def zeros(length: int = k) -> Ints:
         return np.zeros(length, dtype=np.int64)
@@ -86,7 +80,7 @@ def new_state(stations: Sequence[Station], weights: Ints, log_size: int) -> Stat
         batches=zeros(), taken=zeros(), ends=zeros(slots), orders=zeros(slots),
         under_way=zeros(slots), pool=zeros(0), following=zeros(0),
         log_tags=zeros(log_size), log_ends=zeros(log_size),
-        log_stations=np.zeros(log_size, dtype=np.int32), winners=zeros(2 * leaves),
+        log_stations=np.zeros(log_size, dtype=np.int32), winners=zeros(2 << (k - 1).bit_length()),
         counts=np.array([0, 0, -1, 0, batch.max(initial=1)], dtype=np.int64),
     )  # fmt: skip
 
@@ -117,21 +111,14 @@ def finished(state: State, before: int) -> tuple[Ints, Ints]:
 
 
 def lose(state: State, station: int, now: int) -> Ints:
-    """Stop a station: its batches under way are lost and its queue is emptied.
-
-    Returned are the tags of all these requests: those under way in the order of their start, then
-    those that waited.
-    """
+    """Stop a station and return its requests' tags: those under way by start, then the waiting."""
     logged = int(state.counts[LOGGED])
     hit = (state.log_stations[:logged] == station) & (state.log_ends[:logged] >= now)
-    started = state.log_tags[:logged][hit]
-    waited = []
-    while state.head[station] >= 0:
-        place = state.head[station]
-        waited.append(state.pool[place])
+    lost = state.log_tags[:logged][hit].tolist()
+    while (place := state.head[station]) >= 0:
+        lost.append(state.pool[place])
         state.head[station] = state.following[place]
-        state.following[place] = state.counts[FREE]
-        state.counts[FREE] = place
+        state.following[place], state.counts[FREE] = state.counts[FREE], place
     state.tail[station], state.waiting[station], state.load[station] = -1, 0, 0
     _keep(state, ~hit)
     size = int(state.counts[UNDER_WAY])
@@ -143,7 +130,7 @@ def lose(state: State, station: int, now: int) -> Ints:
     for each in (state.ends, state.orders, state.under_way):
         each[: len(order)] = each[:size][stays][order]
     state.counts[UNDER_WAY] = len(order)
-    return np.concatenate([started, np.array(waited, dtype=np.int64)])
+    return np.array(lost, dtype=np.int64)
 
 
 def _keep(state: State, stays: Bools) -> None:

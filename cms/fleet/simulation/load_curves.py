@@ -103,24 +103,21 @@ def load_curves(
         digest = fills[key_of(point)].digest(point.processes)
         return LoadCurve(rates, sustained, share, "simulated", digest)
 
-    curves = {}
-    for done, point in enumerate(chosen):
+    curves = dict[PointKey, LoadCurve]()
+    for done, point in enumerate(chosen, 1):
         if stopped():
             break
         curves[key_of(point)] = simulated(point)
         if on_progress is not None:
-            on_progress(done + 1, len(chosen))
+            on_progress(done, len(chosen))
     return curves
 
 
 def run_lengths(requests: int) -> list[int]:
     """Return how many requests each rate of :data:`LOADS` gets, without the last that get none."""
-    least = [_least(load) for load in LOADS]
-    return [
-        min(max(requests, _WELL * each), _LONGER * requests)
-        for each in least
-        if each <= _LONGER * requests
-    ]
+    most = _LONGER * requests
+    least = (each for load in LOADS if (each := _least(load)) <= most)
+    return [min(max(requests, _WELL * each), most) for each in least]
 
 
 def _least(load: Fraction) -> int:
@@ -163,8 +160,8 @@ def quantile_above(found: Ints, late_share: Fraction, wider: float = 1.0) -> int
 
     Latencies are in the order of the arrivals. `wider`: the interval's width over Student's.
     """
-    found = found[: len(found) // _PARTS * _PARTS]
     each = len(found) // _PARTS
+    found = found[: each * _PARTS]
     # the latencies sought are among the longest
     first = len(found) - min(math.ceil(late_share * len(found)) + 1, len(found))
     at = np.flatnonzero(found >= np.partition(found, first)[first])

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidOption
-from ...values.numbers import shown
+from ...values.fields import CheckedFields
+from ...values.numbers import exact, shown
 from ..serving.load_curve import FillTimes
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
@@ -36,6 +37,18 @@ MOST_STATIONS = 2**20
 LARGEST_BATCH = 2**20 - 1
 #: Tolerated if a service says nothing else: "p99 is within the limit".
 LATE_SHARE = Fraction(1, 100)
+#: Characters of a number in a message.
+BRIEF = 30
+
+
+class BriefFields(CheckedFields):
+    """Fields that a user writes: a number of hundreds of digits is shown in brief."""
+
+    refusal = InvalidOption
+
+    def _refuse(self, field: str, expected: str) -> Exception:
+        value = exact(getattr(self, field), field)
+        return self.refusal(f"{self._what(field)} is {shown(value, BRIEF)}; expected {expected}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,44 +137,41 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     order of the GPUs. Of services that share instances in time
     :func:`.duty_cycles.replay_duty_cycles` is.
     """
-    instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
-    warnings: dict[str, None] = {}
     serving = plan.unshared("the simulator of queues")
     promise = serving.rule.promise
     share, queue = (promise.late_share, promise.queue) if promise else (LATE_SHARE, "instance")
-    queues = {each.name: each.queue or queue for each in plan.serving.services}
+    total = sum(group.count * each.count for group in plan.groups for each in group.instances)
+    if total > MOST_STATIONS:
+        said = f"the plan has more than {MOST_STATIONS:,} instances"
+        raise InvalidOption(f"{said}; fewer are simulated at a time")
+    instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in serving.services}
     fills: dict[tuple[str, str], tuple[int, ...]] = {}
-    reasons: dict[str, str] = {}
-    first, total = 0, 0
+    warnings, reasons = dict[str, None](), dict[str, str]()
+    first = 0
     for group in plan.groups:
-        total += group.count * sum(each.count for each in group.instances)
-        if total > MOST_STATIONS:
-            raise InvalidOption(
-                f"the plan has more than {MOST_STATIONS:,} instances; fewer are simulated at a time"
-            )
-        for kind in group.instances:
-            for served in kind.serves:
-                if (pair := (served.service, kind.block)) not in fills:
-                    point, times = served.point, serving.fill_times(*pair)
-                    # the latency column is usually rounded to a millisecond
-                    if point.batch_ms == point.latency_ms != point.computed_batch_ms:
-                        took = shown(round(point.computed_batch_ms, 2))
-                        warnings[
-                            f"{point}: by its throughput a batch takes {took} ms; the longer "
-                            "latency is taken"
-                        ] = None
-                    fills[pair] = tuple(times.rounded_up(MILLISECOND))
-                    service = serving.service(served.service)
-                    if why := _not_replayed(serving.rule, service, point, times):
-                        reasons.setdefault(service.name, why)
-                instances[served.service] += [
-                    ModelledInstance(
-                        served.rate_rps, served.point.processes, fills[pair],
-                        queue=queues[served.service], gpu=first + nth, block=kind.block,
-                    )
-                    for nth in range(group.count)
-                    for _ in range(kind.count)
-                ]  # fmt: skip
+        for kind, served in ((one, each) for one in group.instances for each in one.serves):
+            service, point = serving.service(served.service), served.point
+            if (pair := (service.name, kind.block)) not in fills:
+                if point.batch > LARGEST_BATCH:
+                    said = f"{point.setting}: a batch holds {point.batch:,} requests"
+                    raise InvalidOption(f"{said}; expected at most {LARGEST_BATCH:,}")
+                times = serving.fill_times(*pair)
+                # the latency column is usually rounded to a millisecond
+                if point.batch_ms == point.latency_ms != point.computed_batch_ms:
+                    took = f"{shown(round(point.computed_batch_ms, 2))} ms"
+                    said = f"{point}: by its throughput a batch takes {took}"
+                    warnings[f"{said}; the longer latency is taken"] = None
+                fills[pair] = tuple(times.rounded_up(MILLISECOND))
+                if why := _not_replayed(serving.rule, service, point, times):
+                    reasons.setdefault(service.name, why)
+            instances[service.name] += [
+                ModelledInstance(
+                    served.rate_rps, point.processes, fills[pair], service.queue or queue,
+                    gpu=first + nth, block=kind.block,
+                )
+                for nth in range(group.count)
+                for _ in range(kind.count)
+            ]  # fmt: skip
         first += group.count
     services = tuple(
         ModelledService(
@@ -172,7 +182,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
             tuple(sorted(instances[each.name], key=lambda one: one.gpu)),
             reasons.get(each.name, ""),
         )
-        for each in plan.serving.services
+        for each in serving.services
     )
     return services, tuple(warnings)
 
@@ -186,11 +196,10 @@ def _not_replayed(
     curve = None if found is None else found.curve
     if curve is None or curve.batches_sha256 == times.digest(point.processes):
         return ""
+    why = (
+        "a curve that does not say it was simulated for the plan's batch times; make it with "
+        "'cms calibrate' from the plan's operating points"
+    )
     if curve.evidence == "measured":
         why = "a measured curve, which says nothing of batches; plan without --load-curves"
-    else:
-        why = (
-            "a curve that does not say it was simulated for the plan's batch times; make it with "
-            "'cms calibrate' from the plan's operating points"
-        )
     return f"{service.name} counts on {why}"

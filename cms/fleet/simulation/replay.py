@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -15,7 +15,7 @@ from ...errors import InvalidOption
 from ...values.names import nearest
 from . import kernel
 from .arrivals import NEVER, PIECE, Arrivals, EachItsOwn, RateClock, Replay
-from .events import Script
+from .events import Event, script_of
 from .kernel import State
 from .model import Bits, Int32s, Ints, ModelledService
 from .statistics import Tally, Verdict, requests_needed
@@ -25,9 +25,8 @@ _HALF = 32
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """A policy: its name, what reports call it, what the loop does, whether all weigh the same."""
+    """A policy: what reports call it, what the loop does, and whether all weigh the same."""
 
-    name: str
     says: str
     policy: int
     equal: bool
@@ -46,17 +45,14 @@ class Routing:
 #: are compared as requests for their supply; with ``equal_`` before it, supplies do not matter, as
 #: where a load balancer does not know them.
 ROUTINGS: dict[str, Routing] = {
-    each.name: each
-    for each in (
-        Routing("weighted_random", "weighted random", kernel.DRAWN, equal=False),
-        Routing("round_robin", "weighted round robin", kernel.TURNS, equal=False),
-        Routing("shortest_queue", "shortest queue", kernel.SHORTEST, equal=False),
-        Routing("two_choices", "two choices", kernel.TWO_DRAWN, equal=False),
-        Routing("equal_random", "equal-weight random", kernel.DRAWN, equal=True),
-        Routing("equal_round_robin", "equal-weight round robin", kernel.TURNS, equal=True),
-        Routing("equal_shortest_queue", "equal-weight shortest queue", kernel.SHORTEST, equal=True),
-        Routing("equal_two_choices", "equal-weight two choices", kernel.TWO_DRAWN, equal=True),
-    )
+    "weighted_random": Routing("weighted random", kernel.DRAWN, equal=False),
+    "round_robin": Routing("weighted round robin", kernel.TURNS, equal=False),
+    "shortest_queue": Routing("shortest queue", kernel.SHORTEST, equal=False),
+    "two_choices": Routing("two choices", kernel.TWO_DRAWN, equal=False),
+    "equal_random": Routing("equal-weight random", kernel.DRAWN, equal=True),
+    "equal_round_robin": Routing("equal-weight round robin", kernel.TURNS, equal=True),
+    "equal_shortest_queue": Routing("equal-weight shortest queue", kernel.SHORTEST, equal=True),
+    "equal_two_choices": Routing("equal-weight two choices", kernel.TWO_DRAWN, equal=True),
 }
 
 
@@ -133,131 +129,108 @@ class Until(NamedTuple):
         return min(each for each in (by_time, self.requests) if each is not None)
 
 
-class Outcome(NamedTuple):
-    """What was found of one service."""
-
-    tally: Tally
-    state: State
-    lasted_ns: int  #: From the beginning to the end of the last batch or to the last arrival
-    retried: int  #: Requests that a failure hit and another instance answered, or lost again
-
-
 def seed_of(seed: int, service: str) -> np.random.SeedSequence:
     """Return where a service's random numbers begin."""
     digest = int.from_bytes(hashlib.sha256(service.encode()).digest())
     return np.random.SeedSequence([seed, digest])
 
 
-def replay(
-    service: ModelledService,
-    script: Script,
-    arrivals: Arrivals,
-    routing: Routing,
-    until: Until,
-    loop: Loop,
-    *,
-    seed: int,
-    retry: bool = True,
-    size: int = PIECE,
-    on_piece: Callable[[int], bool] | None = None,
-    on_answers: Callable[[Ints, Ints], None] | None = None,
-) -> Outcome:
-    """Replay one service with its events; seed and name begin the random numbers.
+class ServiceReplay:
+    """A run of one service with its events; seed and name begin the random numbers.
 
     A request that a failure hits is sent to another instance, once, if `retry` says so. The size of
-    pieces says nothing about the result. `on_piece` gets the number of requests that arrived since
-    its last call, and True ends the run; `on_answers` gets tags and ends as requests are begun.
+    pieces says nothing about the result. `on_answers` gets tags and ends as requests are begun.
     """
-    expected = max(until.expected(service.rate), 1)
-    horizon = until.ns or round(expected * 10**9 / service.rate) if service.rate else 1
-    own = arrivals
-    if isinstance(arrivals, EachItsOwn):
-        own = arrivals.own.get(service.name, arrivals.others)
-    load, needed = service.load, 0  # of a trace, and of events, the run itself is all there is
-    if load is not None and not script.marks and not isinstance(own, Replay):
-        needed = requests_needed(load, sum(one.weight > 0 for one in script.stations))
-    tally = Tally(service.limit_ns, horizon, needed)
-    coming, drawn = map(np.random.PCG64, seed_of(seed, service.name).spawn(2))
-    size = min(size, expected)
-    run = _Run(script, routing, loop, retry, tally, size, drawn, on_answers)
-    if service.rate:
-        pieces = arrivals.pieces(service.name, service.rate, np.random.Generator(coming), size)
-        for piece in _within(pieces, RateClock(script.rates), until, run, service):
-            run.feed(piece)
-            if on_piece is not None and on_piece(len(piece)):
-                break
-    run.finish()
-    return Outcome(run.tally, run.state, run.now, run.retried)
 
-
-def _within(
-    pieces: Iterator[Ints], clock: RateClock, until: Until, run: _Run, service: ModelledService
-) -> Iterator[Ints]:
-    """Cut the arrivals off where the run ends."""
-    end = NEVER if until.ns is None else until.ns
-    left = NEVER if until.requests is None else until.requests
-    for piece in pieces:
-        times = clock(piece)[:left]
-        left -= len(times)
-        while len(times) and times[-1] >= end:
-            cut = int(np.searchsorted(times, end))
-            yield times[:cut]
-            times = times[cut:]
-            verdict = run.tally.verdict(service.late_share)
-            if until.requests is None or end >= NEVER or verdict != Verdict.UNDECIDED:
-                return
-            end = min(2 * end, NEVER)
-        yield times
-        if left <= 0:
-            return
-
-
-class _Run:
     def __init__(
         self,
-        script: Script,
+        service: ModelledService,
+        events: Iterable[Event],
+        arrivals: Arrivals,
         routing: Routing,
+        until: Until,
         loop: Loop,
-        retry: bool,
-        tally: Tally,
-        piece: int,
-        raw: np.random.PCG64,
-        on_answers: Callable[[Ints, Ints], None] | None,
+        *,
+        seed: int,
+        retry: bool = True,
+        size: int = PIECE,
+        on_answers: Callable[[Ints, Ints], None] | None = None,
     ) -> None:
-        self.tally, self.now, self.retried = tally, 0, 0
-        self._loop, self._routing, self._retry = loop, routing, retry
-        self._raw, self._on_answers = raw, on_answers
+        self.lasted_ns = 0  #: To the end of the last batch or to the last arrival
+        self.retried = 0  #: Requests that a failure hit and another instance answered, or lost
+        self.service, self.routing = service, routing
+        self.script = script = script_of(service, events)
+        self._until, self._clock = until, RateClock(script.rates)
+        self._loop, self._retry, self._on_answers = loop, retry, on_answers
+        expected = max(until.expected(service.rate), 1)
+        horizon = until.ns or round(expected * 10**9 / service.rate) if service.rate else 1
+        own = arrivals.of(service.name) if isinstance(arrivals, EachItsOwn) else arrivals
+        load, needed = service.load, 0  # of a trace, and of events, the run itself is all there is
+        if load is not None and not script.marks and not isinstance(own, Replay):
+            needed = requests_needed(load, sum(one.weight > 0 for one in script.stations))
+        self.tally = Tally(service.limit_ns, horizon, needed)
+        coming, self._raw = map(np.random.PCG64, seed_of(seed, service.name).spawn(2))
+        size = min(size, expected)
+        self._arrivals: Iterator[Ints] = iter(())
+        if service.rate:
+            random = np.random.Generator(coming)
+            self._arrivals = own.pieces(service.name, service.rate, random, size)
         self._policy = routing.policy_for(len(script.stations))
         self._own = [station.weight for station in script.stations]
         self._factors, self._down = [Fraction(1)] * len(self._own), [0] * len(self._own)
         self._actions = list(reversed(script.actions))
         # What a failure may still undo stays in the log: all requests that can be under way.
         slots = sum(one.processes * len(one.fill_ns) for one in script.stations)
-        self.state = kernel.new_state(script.stations, np.zeros_like(self._down), piece + 2 * slots)
+        self.state = kernel.new_state(script.stations, np.zeros_like(self._down), size + 2 * slots)
         self._weigh()
 
-    def feed(self, times: Ints) -> None:
-        """Let requests arrive, after the actions before them."""
-        while self._actions and len(times) and times[-1] >= self._actions[-1].at:
-            cut = int(np.searchsorted(times, self._actions[-1].at))
-            self._act(times[:cut])
-            times = times[cut:]
-        self._work(times, 0)
-
-    def finish(self) -> None:
-        """Let everything happen that is still to come."""
+    def run(self, on_piece: Callable[[int], bool] | None = None) -> ServiceReplay:
+        """Let all happen; `on_piece` gets the arrivals since its last call, and True ends them."""
+        for times in self._pieces():
+            arrived = len(times)
+            while self._actions and len(times) and times[-1] >= self._actions[-1].at:
+                cut = int(np.searchsorted(times, self._actions[-1].at))
+                self._act(times[:cut])
+                times = times[cut:]
+            self._work(times, 0)
+            if on_piece is not None and on_piece(arrived):
+                break
         while self._actions:
             self._act(_NONE)
         self._work(_NONE, NEVER)
+        return self
+
+    def _pieces(self) -> Iterator[Ints]:
+        """Cut the arrivals off where the run ends."""
+        most = self._until.requests
+        end = NEVER if self._until.ns is None else self._until.ns
+        left = NEVER if most is None else most
+        for piece in self._arrivals:
+            times = self._clock(piece)[:left]
+            left -= len(times)
+            while len(times) and times[-1] >= end:
+                cut = int(np.searchsorted(times, end))
+                yield times[:cut]
+                times = times[cut:]
+                verdict = self.tally.verdict(self.service.late_share)
+                if most is None or end >= NEVER or verdict != Verdict.UNDECIDED:
+                    return
+                end = min(2 * end, NEVER)
+            yield times
+            if left <= 0:
+                return
 
     def _work(self, times: Ints, until: int, tags: Ints = _NONE) -> None:
         if len(times):
-            self.now = max(self.now, int(times[-1]))
+            self.lasted_ns = max(self.lasted_ns, int(times[-1]))
         if not self._open:
             self.tally.lose(tags >> 1 if len(tags) else times)
             times = tags = _NONE
         self.state = state = kernel.with_room(self.state, len(times))
-        first, second = self._drawn(len(times))
+        first = second = _NO_STATION
+        if self._open and self._policy and (draws := self.routing.draws):
+            found = self._alias.pick(self._raw.random_raw(draws * len(times)))
+            first, second = (found[at::draws].copy() for at in (0, draws - 1))
         done = 0
         while len(self._own):
             done += self._loop(
@@ -269,13 +242,6 @@ class _Run:
             ):
                 return
 
-    def _drawn(self, requests: int) -> tuple[Int32s, Int32s]:
-        draws = self._routing.draws if self._policy and self._open else 0
-        if not draws:
-            return _NO_STATION, _NO_STATION
-        found = self._alias.pick(self._raw.random_raw(draws * requests))
-        return (found, _NO_STATION) if draws == 1 else (found[::2].copy(), found[1::2].copy())
-
     def _count(self) -> None:
         # what a failure may still undo stays in the log
         sure = next((one.at for one in reversed(self._actions) if one.kind == "fail"), NEVER)
@@ -283,7 +249,7 @@ class _Run:
         clocks = tags >> 1
         self.tally.add(clocks, ends - clocks)
         if len(ends):
-            self.now = max(self.now, int(ends.max()))
+            self.lasted_ns = max(self.lasted_ns, int(ends.max()))
         if self._on_answers is not None:
             self._on_answers(tags, ends)
 
@@ -305,7 +271,7 @@ class _Run:
         self._weigh()
         tags = np.concatenate([_NONE, *hit])
         if len(tags):
-            self.now = max(self.now, action.at)  # until then they were worked on
+            self.lasted_ns = max(self.lasted_ns, action.at)  # until then they were worked on
             again = (tags & 1 == 1) | (not self._retry)
             self.tally.lose(tags[again] >> 1)
             tags = np.sort(tags[~again]) | 1
@@ -318,7 +284,7 @@ class _Run:
             own * factor * (not down)
             for own, factor, down in zip(self._own, self._factors, self._down, strict=True)
         ]
-        self.state.weight[:] = whole_weights(weights, equal=self._routing.equal)
+        self.state.weight[:] = whole_weights(weights, equal=self.routing.equal)
         self.state.turns[:] = 1
         self._open = bool(self.state.weight.any())
         if self._open:

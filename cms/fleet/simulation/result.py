@@ -105,10 +105,8 @@ class ServiceResult:
             lost = f", {self.lost:,} of {self.requests:,} requests lost" if self.lost else ""
             return f"{self.name}: {said}: p99 is {self.p99_ns / 10**6:.4g} ms{lost}"
         share, limit = self.p99_ns / self.limit_ns, shown(Fraction(self.limit_ns, 10**6))
-        return (
-            f"{self.name}: {said}: p99 is {share:.1%} of {limit} ms, "
-            f"{float(self.late_share):.3%} of {self.requests:,} requests late"
-        )
+        late = f"{float(self.late_share):.3%} of {self.requests:,} requests late"
+        return f"{self.name}: {said}: p99 is {share:.1%} of {limit} ms, {late}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +130,7 @@ class Simulation:
 
     def service(self, name: str) -> ServiceResult:
         """Return what was found of one service; KeyError if there is none of this name."""
-        for each in self.services:
-            if each.name == name:
-                return each
-        raise KeyError(name)
+        return {each.name: each for each in self.services}[name]
 
     def count(self, verdict: Verdict) -> int:
         """How many services have this verdict."""
@@ -274,9 +269,8 @@ class SimulationDocument(m.Document):
     @classmethod
     def from_object(cls, value: Simulation, **other: Any) -> Self:
         """Describe a simulation."""
-        told = {key: getattr(value, key) for key in cls.model_fields if key not in _COUNTS}
         counts = {key: value.count(verdict) for key, verdict in _COUNTS.items()}
-        return cls.from_fields(**told, **counts)
+        return super().from_object(value, **counts)
 
 
 def write_simulation(simulation: Simulation, path: StrPath) -> None:

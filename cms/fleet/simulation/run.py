@@ -16,11 +16,11 @@ from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
 from . import model
 from .arrivals import Arrivals, EachItsOwn, Poisson, Replay
-from .events import BRIEF, Event, RateChange, check_events, concerned, nanoseconds, script_of
+from .events import Event, RateChange, check_events, concerned, nanoseconds
 from .judging import left_out, result_of
 from .kernel import advance_lists
-from .model import SECOND, ModelledService, services_of
-from .replay import Loop, Until, replay, routing_of
+from .model import BRIEF, SECOND, ModelledService, services_of
+from .replay import Loop, ServiceReplay, Until, routing_of
 from .result import ServiceResult, Simulation
 from .statistics import Verdict
 
@@ -76,17 +76,8 @@ def simulate(
     chat: MET: p99 is 85.5% of 25 ms, 0.000% of 2,000 requests late
     1 of 1 limits met under Poisson arrivals, weighted random routing, 2,000 requests each
     """
-    serving = None
-    if isinstance(plan, Plan):
-        for point in (each for points in plan.serving.points.values() for each in points):
-            if point.batch > model.LARGEST_BATCH or point.processes > model.MOST_STATIONS:
-                most = f"{model.LARGEST_BATCH:,} requests in a batch"
-                most += f" and {model.MOST_STATIONS:,} processes"
-                raise InvalidOption(f"{point.setting}: at most {most} are simulated")
-        serving = plan.unshared("the simulator of queues")
-        modelled, warnings = services_of(plan)
-    else:
-        modelled, warnings = tuple(plan), ()
+    serving = plan.unshared("the simulator of queues") if isinstance(plan, Plan) else None
+    modelled, warnings = services_of(plan) if isinstance(plan, Plan) else (tuple(plan), ())
     own_routing = "weighted" if serving is None else serving.routing
     process, how = arrivals or Poisson(), routing_of(routing or f"{own_routing}_random")
     factor = exact(rate, "the factor of all rates", error=InvalidOption)
@@ -112,12 +103,9 @@ def simulate(
     def replay_one(service: ModelledService) -> ServiceResult:
         if service.not_replayed:
             return left_out(service)
-        script = script_of(service, events)
-        found = replay(
-            service, script, process, how, until, loop, seed=seed, retry=on_failure == "retry",
-            on_piece=count,
-        )  # fmt: skip
-        return result_of(service, script, how, found)
+        retry = on_failure == "retry"
+        found = ServiceReplay(service, events, process, how, until, loop, seed=seed, retry=retry)
+        return result_of(found.run(count))
 
     cores = available_cores() if threads is None else threads
     threads = whole(cores, "the number of threads", least=1, error=InvalidOption)
@@ -152,9 +140,10 @@ def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]
     if requests is not None:
         requests = whole(requests, "the number of requests", least=1, error=InvalidOption)
     if seconds is not None:
-        time = nanoseconds(exact(seconds, "the length of the run", error=InvalidOption))
-        if time < 1:
-            raise InvalidOption("the run is to last 0 seconds; expected a number > 0")
+        length = exact(seconds, "the length of the run", error=InvalidOption)
+        if not 1 <= (time := nanoseconds(length)) <= model.LONGEST_NS:
+            said = f"the run is to last {shown(length, BRIEF)} seconds"
+            raise InvalidOption(f"{said}; expected a number > 0, at most nine years")
     return Until(time, requests)
 
 
@@ -163,12 +152,10 @@ def _refuse_extremes(
 ) -> None:
     """Refuse what nanoseconds of 64 bits cannot hold."""
     for each in services:
-        factors = [
-            exact(one.factor, "a factor")
-            for one in events
-            if isinstance(one, RateChange) and one.service in (None, each.name)
-        ]
-        peak = each.rate * max([Fraction(1), *factors])
+        peak = each.rate
+        for one in events:
+            if isinstance(one, RateChange) and one.service in (None, each.name):
+                peak = max(peak, each.rate * exact(one.factor, "a factor"))
         if peak > model.FASTEST:
             said = f"service {each.name!r} gets {shown(peak, BRIEF)} requests/s"
             raise InvalidOption(f"{said}; at most {model.FASTEST:,} are simulated")

@@ -153,11 +153,7 @@ class Tally:
         return Verdict.UNDECIDED
 
     def overloaded(self, late_share: Fraction) -> bool:
-        """Whether the latency grew throughout: the mean of each tenth above that of the one before.
-
-        And in the last tenth it is twice that of the first, with too many requests late, if any
-        can be.
-        """
+        """Whether the latency grew from tenth to tenth, to twice the first, too many late then."""
         parts = self._parts()
         if len(parts) < _PARTS:
             return False

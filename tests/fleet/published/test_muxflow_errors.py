@@ -333,11 +333,13 @@ def test_many_monitors_at_once_step_as_each_by_itself(rng: Any) -> None:
     times = drawn(rng)
     every = [state for state in reach(times).states for _ in SIGNALS]
     signals = [at % len(SIGNALS) for at in range(len(every))]
-    after, actions = monitor_steps(MonitorStates.of(every), signals, times)
+    names = np.array([STATES.index(each.name) for each in every], np.int8)
+    timers = np.array([each[1:] for each in every], np.int32).T
+    after, actions = monitor_steps(MonitorStates(names, *timers), signals, times)
     for at, state in enumerate(every):
-        known = monitor_step(state, SIGNALS[signals[at]], times)
-        assert (after.at(at), ACTIONS[actions[at]]) == known, state
-        assert (after.admits[at], after.occupied[at]) == (known[0].admits, known[0].occupied)
+        known, action = monitor_step(state, SIGNALS[signals[at]], times)
+        assert [STATES[after.name[at]], *(each[at] for each in after[1:])] == [*known], state
+        assert (ACTIONS[actions[at]], after.admits[at]) == (action, known.admits)
     none, actions = monitor_steps(MonitorStates.fresh(0), np.array([], int), times)
     assert none.name.shape == actions.shape == (0,)
 

@@ -78,7 +78,7 @@ def pair(throughput: str = "0.6", slowdown: str = "1.12", share: int = 60) -> Me
     return MeasuredPair("bert", "train", "a30", share, Fraction(throughput), Fraction(slowdown))
 
 
-def trace(*minutes: int, name: str = "activity") -> Traced:
+def trace(*minutes: int | str, name: str = "activity") -> Traced:
     return Traced(Rates(Fraction(0), Fraction(60), {name: tuple(map(Fraction, minutes))}))
 
 

@@ -22,12 +22,11 @@ from cms.fleet.colocation import (
 )
 from cms.fleet.published import MonitorState, MonitorTimes, monitor_step
 from cms.fleet.replanner import Rates
+from cms.fleet.simulation import Verdict
 from cms.fleet.simulation.colocation_loop import (
     POLICIES,
     Diurnal,
-    LimitVerdict,
     Noise,
-    SharedDay,
     Terms,
     Traced,
     colocation_day,
@@ -58,7 +57,7 @@ def test_a_quiet_hour_is_what_the_table_says() -> None:
     halves = day["time_sharing"]
     assert (halves.throughput, halves.mean_slowdown) == (Fraction(59, 120), 2)
     assert (day["dedicated"].throughput, day["dedicated"].mean_slowdown) == (0, 1)
-    assert (day.of_clairvoyant, day.verdict) == (1, LimitVerdict.MET)
+    assert (day.of_clairvoyant, day.verdict) == (1, Verdict.MET)
 
 
 @dataclass
@@ -123,8 +122,7 @@ def test_many_gpus_at_once_are_what_a_plain_loop_says_of_each(seed: int, protect
     day = colocation_day(
         problem, truth, activity=activity, terms=terms, policies=["muxflow"], times=times, seed=seed
     )
-    fleet = Fleet.of(problem)
-    minutes = activity.minutes(problem, fleet, -terms.interval, terms.ticks, seed)
+    minutes = activity.minutes(Fleet(problem), -terms.interval, terms.ticks, seed)
     plain = [
         Plain(minutes[:, g].tolist(), Fraction(limit), times, protection, terms).play()
         for g in range(gpus)
@@ -140,6 +138,9 @@ def test_many_gpus_at_once_are_what_a_plain_loop_says_of_each(seed: int, protect
     assert 0 <= done - 60 * ours.throughput < Fraction(gpus * terms.ticks, 10**6)
 
 
+TERMS, HOUR = Terms(hours=2, job_hours=LONG, sample=0), Terms(hours=1, job_hours=LONG)
+
+
 def played(policy: str = "muxflow", **how: Any) -> Any:
     """What one GPU and one job are like with a policy."""
     how = {"problem": posed(), "truth": [pair()], "policies": [policy], **how}
@@ -148,27 +149,31 @@ def played(policy: str = "muxflow", **how: Any) -> Any:
 
 def test_a_surge_is_over_in_a_minute_with_the_monitor_and_lasts_without() -> None:
     activity = trace(*[30] * 100, *[80] * 10, *[30] * 1000)
-    terms = Terms(hours=2, job_hours=LONG, sample=0)
     for protection, over, evictions in ((True, 1, 1), (False, 5, 0)):
         # minutes 100 to 109: the share of 60 and 80 per cent are 140; the job goes in the first
         # one, or is stopped by the matching in minute 105, which knows of the surge
-        day = played(terms=replace(terms, protection=protection), activity=activity)
+        day = played(terms=replace(TERMS, protection=protection), activity=activity)
         assert (60 * day.over_gpu_hours, day.evictions) == (over, evictions)
 
 
 def test_a_pair_that_is_too_slow_is_tried_once_and_no_more() -> None:
-    terms = Terms(hours=2, job_hours=LONG, sample=0)
     how: dict[str, Any] = {"activity": STILL, "sees": LineWeights([pair()], 10, 5)}
     how["truth"] = [pair(slowdown="1.5")]
-    on = played(terms=terms, **how)
+    on = played(terms=TERMS, **how)
     assert (on.evictions, on.over_gpu_hours, on.starts) == (1, Fraction(1, 60), 1)
-    off = played(terms=replace(terms, protection=False), **how)
+    off = played(terms=replace(TERMS, protection=False), **how)
     assert off.over_gpu_hours == off.shared_gpu_hours == 2
 
 
+def test_jobs_on_gpus_that_the_monitor_closed_stay_while_other_gpus_find_none_waiting() -> None:
+    """From minute 20 to 44 both sides want 97 % of the SMs of the only GPU that has a job."""
+    activity = trace(*[30] * 20, *[37] * 25, *[30] * 75)
+    day = played(problem=posed(gpus=2), activity=activity, terms=replace(TERMS, waiting_scale=60))
+    assert (day.starts, day.moves, day.evictions, day.shared_gpu_hours) == (1, 0, 0, 2)
+
+
 def test_who_foresees_gives_what_will_be_free_and_no_more() -> None:
-    how: dict[str, Any] = {"activity": trace(*[30] * 30, *[70] * 30)}
-    how["terms"] = Terms(hours=1, job_hours=LONG)
+    how: dict[str, Any] = {"activity": trace(*[30] * 30, *[70] * 30), "terms": HOUR}
     best = played("clairvoyant", **how)
     # a share of 60 for half an hour, then one of 20, each a process of its own
     assert best.throughput == Fraction(29 * 600 + 29 * 200, 60_000)
@@ -184,8 +189,7 @@ TWO = ColocationProblem(
 
 def test_a_day_begins_with_the_plan_that_is_given() -> None:
     truth = [pair(), pair("0.9")._replace(offline_model="index")]
-    how: dict[str, Any] = {"problem": TWO, "truth": truth, "activity": STILL}
-    how["terms"] = Terms(hours=1, job_hours=LONG)
+    how: dict[str, Any] = {"problem": TWO, "truth": truth, "activity": STILL, "terms": HOUR}
     own, given = played(**how), played(plan=ColocationPlan({("g", "train"): 2}), **how)
     assert (own.starts, own.moves, given.starts, given.moves) == (2, 0, 4, 2)
     assert given.throughput < own.throughput
@@ -243,7 +247,7 @@ def test_a_day_can_be_stopped_and_no_gpu_and_no_job_are_a_day_too() -> None:
         if done == 70:
             stop.set()
 
-    day: SharedDay = colocation_day(
+    day = colocation_day(
         posed(), [pair()], activity=STILL, terms=Terms(hours=3), cancel=stop, on_progress=heard
     )
     assert (day.stopped, day.minutes, len(day.policies)) == (True, 71, 1)
@@ -254,19 +258,15 @@ def test_a_day_can_be_stopped_and_no_gpu_and_no_job_are_a_day_too() -> None:
         assert day.of_clairvoyant is None
 
 
-def odd(*rates: str | int, name: str = "activity") -> Traced:
-    return Traced(Rates(Fraction(0), Fraction(60), {name: tuple(map(Fraction, rates))}))
-
-
 @pytest.mark.parametrize(
     ("how", "words"),
     [
         ({"policies": ["muxflw"]}, "nearest: 'muxflow'"),
         ({"problem": posed(gpus=10**12)}, "1000000000000 GPUs"),
         ({"problem": posed(gpus=10_000), "terms": Terms(hours=744)}, "744 hours"),
-        ({"activity": odd(10, name="brt")}, "nearest: 'brt'"),
-        ({"activity": odd(101)}, "activity of 101"),
-        ({"activity": odd("0.3", name="bert")}, "fraction"),
+        ({"activity": trace(10, name="brt")}, "nearest: 'brt'"),
+        ({"activity": trace(101)}, "activity of 101"),
+        ({"activity": trace("0.3", name="bert")}, "fraction"),
         ({"truth": [pair(), pair()]}, "share of 60"),
         ({"truth": [pair()._replace(offline_model="x")]}, "offline model 'train'"),
         ({"truth": [pair()._replace(device="a31")]}, "device 'a30'"),
@@ -288,12 +288,12 @@ def test_odd_terms_are_refused(terms: dict[str, Any], words: str) -> None:
 
 def test_lines_go_through_what_was_measured() -> None:
     measured = [pair("0.3", "1.05", 20), pair("0.6", "1.3", 80)]
-    truth = Truth(Fleet.of(posed()), measured)
+    truth = Truth(Fleet(posed()), measured)
     parts = {0: 0, 10: 150_000, 20: 300_000, 50: 450_000, 80: 600_000, 100: 600_000}
     slower = {0: 10**6, 20: 1_050_000, 50: 1_175_000, 100: 1_300_000}
     assert {s: truth.throughput[0, 0, s] for s in parts} == parts
     assert {s: truth.slowdown[0, 0, s] for s in slower} == slower
-    whole = Truth(Fleet.of(posed()), [pair("0.5", "1.9", 100)])
+    whole = Truth(Fleet(posed()), [pair("0.5", "1.9", 100)])
     assert set(whole.throughput[0, 0].tolist()) == {500_000}
     first = np.array([0])
     told = truth.felt(first, first, np.array([80]), first + 6000)  # 140 per cent are wanted
@@ -328,9 +328,7 @@ def test_a_trace_is_by_class_by_model_or_for_all_and_begins_again() -> None:
         "bert": (Fraction(30), Fraction(31), Fraction(32)),
         "activity": (None, Fraction("1.5"), Fraction(50)),
     }
-    found = Traced(Rates(Fraction(0), Fraction(120), rates)).minutes(
-        problem, Fleet.of(problem), -2, 7, 0
-    )
+    found = Traced(Rates(Fraction(0), Fraction(120), rates)).minutes(Fleet(problem), -2, 7, 0)
     assert found[:, 0].tolist() == [2000, 2000, 1000, 1000, 2000, 2000, 2000, 2000, 1000]
     assert found[:, 1].tolist() == [3200, 3200, 3000, 3000, 3100, 3100, 3200, 3200, 3000]
     assert found[:, 2].tolist() == [5000, 5000, 150, 150, 150, 150, 5000, 5000, 150]
@@ -339,7 +337,7 @@ def test_a_trace_is_by_class_by_model_or_for_all_and_begins_again() -> None:
 def test_noise_and_surges_are_what_they_say() -> None:
     problem = posed(gpus=200, activity=50)
     noisy, surged, day = (
-        Diurnal(swing=swing, noise=noise).minutes(problem, Fleet.of(problem), 0, 1440, 0)
+        Diurnal(swing=swing, noise=noise).minutes(Fleet(problem), 0, 1440, 0)
         for swing, noise in ((0, Noise(3, 0)), (0, Noise(0, 4, 30, 10)), ("0.5", Noise(0, 0)))
     )
     assert abs(noisy.std() - 300) < 20

@@ -21,8 +21,7 @@ from cms.fleet.simulation import (
     Weights,
     kernel,
 )
-from cms.fleet.simulation.events import script_of
-from cms.fleet.simulation.replay import Alias, Loop, Until, replay, routing_of, whole_weights
+from cms.fleet.simulation.replay import Alias, Loop, ServiceReplay, Until, whole_weights
 from tests.fleet.simulation.cases import MS, Given
 from tests.fleet.simulation.event_loop import Request, replayed
 
@@ -103,11 +102,11 @@ def require_equal(given: Case, loop: Loop = kernel.advance_lists) -> None:
         pairs = zip(tags.tolist(), ends.tolist(), strict=True)
         answers.extend((Request(tag >> 1, bool(tag & 1)), end) for tag, end in pairs)
 
-    found = replay(
-        given.service, script_of(given.service, given.events), Given(given.times),
-        routing_of(given.routing), Until(None, len(given.times)), loop, seed=given.seed,
+    found = ServiceReplay(
+        given.service, given.events, Given(given.times),
+        ROUTINGS[given.routing], Until(None, len(given.times)), loop, seed=given.seed,
         retry=given.retry, size=given.size, on_answers=hear,
-    )  # fmt: skip
+    ).run()  # fmt: skip
     expected = replayed(
         given.service, given.events, given.routing, given.times,
         draws(given.seed, "chat"), retry=given.retry,

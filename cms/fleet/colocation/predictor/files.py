@@ -134,11 +134,10 @@ class _LayersPart(m.Part):
         width, matrices = inputs, []
         for index, layer in enumerate(self.layers):
             outputs = 1 if index == len(self.layers) - 1 else len(layer.added)
-            shape: list[tuple[Any, int, tuple[str | int, ...]]]
-            shape = [(layer.matrix, width, ("matrix",)), (layer.added, outputs, ("added",))]
-            shape += [(row, outputs, ("matrix", at)) for at, row in enumerate(layer.matrix)]
-            for values, length, at in shape:
-                require_length(values, length, "layers", index, *at)
+            require_length(layer.matrix, width, "layers", index, "matrix")
+            require_length(layer.added, outputs, "layers", index, "added")
+            for at, row in enumerate(layer.matrix):
+                require_length(row, outputs, "layers", index, "matrix", at)
             matrices.append(np.array(layer.matrix).reshape(width, outputs))
             width = outputs
         return Layers(tuple(matrices), tuple(np.array(layer.added) for layer in self.layers))
@@ -202,13 +201,11 @@ class PredictorDocument(m.Document):
     @classmethod
     def from_object(cls, value: Predictor, **other: Any) -> Self:
         """Describe a predictor."""
-        own = cls.model_fields.keys() - {"model", "profiles"}
         profiles = [
             _ProfilePart.from_fields(model=model, device=device, row=dict(row))
             for (model, device), row in value.profiles.of_all().items()
         ]
-        told = {key: getattr(value, key) for key in own}
-        return cls.from_fields(model=value.kind, profiles=profiles, **told)
+        return super().from_object(value, model=value.kind, profiles=profiles)
 
 
 def write_predictor(predictor: Predictor, path: StrPath) -> None:

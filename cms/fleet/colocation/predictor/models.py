@@ -62,13 +62,11 @@ def features_of(places: Sequence[Place], profiles: Profiles) -> tuple[Feature, .
 
 def encode(places: Sequence[Place], features: Sequence[Feature], profiles: Profiles) -> Floats:
     """Return the features' values, shape (places, features)."""
-    columns: dict[tuple[str, str], list[_Value]] = {}
+    keys = {feature[:2] for feature in features}
+    columns = {key: [_value(place, *key, profiles) for place in places] for key in keys}
     table = np.zeros((len(places), len(features)))
     for at, feature in enumerate(features):
-        key = feature.side, feature.column
-        if key not in columns:
-            columns[key] = [_value(place, *key, profiles) for place in places]
-        table[:, at] = [_as_number(value, feature) for value in columns[key]]
+        table[:, at] = [_as_number(value, feature) for value in columns[feature[:2]]]
     return table
 
 
@@ -111,9 +109,7 @@ def _number(side: str, column: str, values: Sequence[_Value]) -> list[Feature]:
 
 def _words(side: str, column: str, values: Sequence[_Value]) -> list[Feature]:
     words = sorted({value for value in values if isinstance(value, str)})
-    if len(words) < 2:
-        return []
-    return [Feature(side, column, "is", word, 0.0, 1.0) for word in words]
+    return [Feature(side, column, "is", word, 0.0, 1.0) for word in words if len(words) > 1]
 
 
 #: The child of a node that has none.
@@ -133,12 +129,10 @@ class Layers:
     def predict(self, features: Floats) -> Floats:
         """Return a number for each row."""
         found = features
-        last = len(self.matrices) - 1
         for at, (matrix, added) in enumerate(zip(self.matrices, self.added, strict=True)):
+            inputs = np.maximum(found, 0.0) if at else found
             # Not a product of matrices: that is a library of its own, with threads of its own.
-            found = np.einsum("ri,io->ro", found, matrix, optimize=False) + added
-            if at < last:
-                found = np.maximum(found, 0.0)
+            found = np.einsum("ri,io->ro", inputs, matrix, optimize=False) + added
         return found[:, 0]
 
 
@@ -218,23 +212,18 @@ def _boosting(features: Floats, targets: Floats, seed: int) -> Model:
     fitted = ensemble.GradientBoostingRegressor(**_TREES, random_state=seed)
     fitted.fit(features, targets)
     trees = [tree.tree_ for tree in fitted.estimators_[:, 0]]
-    roots = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
-    left, right = (
-        np.concatenate([
-            np.where(getattr(tree, side) == LEAF, LEAF, getattr(tree, side) + at)
-            for tree, at in zip(trees, roots, strict=True)
-        ]).astype(np.int64)
-        for side in ("children_left", "children_right")
-    )  # fmt: skip
-    inner = left != LEAF
-    feature, threshold = (
-        np.concatenate([getattr(tree, name) for tree in trees]) for name in ("feature", "threshold")
+    counts = [tree.node_count for tree in trees]
+    roots = np.cumsum(counts) - counts
+    names = "children_left", "children_right", "feature", "threshold", "value"
+    left, right, feature, threshold, value = (
+        np.concatenate([getattr(tree, name) for tree in trees]) for name in names
     )
-    value = np.concatenate([tree.value[:, 0, 0] for tree in trees]) * fitted.learning_rate
+    is_leaf, before = left == LEAF, np.repeat(roots, counts)
     return Trees(
-        float(fitted.init_.constant_[0, 0]), roots.astype(np.int64),
-        np.where(inner, feature, LEAF).astype(np.int64), np.where(inner, threshold, 0.0), left,
-        right, np.where(inner, 0.0, value),
+        float(fitted.init_.constant_[0, 0]), roots, np.where(is_leaf, LEAF, feature),
+        np.where(is_leaf, 0.0, threshold), np.where(is_leaf, LEAF, left + before),
+        np.where(is_leaf, LEAF, right + before),
+        np.where(is_leaf, value[:, 0, 0] * fitted.learning_rate, 0.0),
     )  # fmt: skip
 
 

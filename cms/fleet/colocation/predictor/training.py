@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import compress
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,7 +45,7 @@ class Samples(NamedTuple):
 
     def taken(self, chosen: Bools) -> Samples:
         """Return some of the samples."""
-        places = tuple(place for place, take in zip(self.places, chosen, strict=True) if take)
+        places = tuple(compress(self.places, chosen))
         return Samples(places, self.throughput[chosen], self.speed[chosen], self.profiles)
 
 
@@ -239,9 +240,9 @@ def evaluate(
     parts = split_pairs(samples.places, _PARTS, seed)
     by_pair = []
     for test in (parts == part for part in range(_PARTS)):
-        predictor = calibrate(model, samples.taken(~test), seed)
-        told = predictor.predict(samples.taken(test).places)
-        errors = told.throughput - samples.throughput[test], told.speed - samples.speed[test]
+        predictor, held = calibrate(model, samples.taken(~test), seed), samples.taken(test)
+        told = predictor.predict(held.places)
+        errors = told.throughput - held.throughput, told.speed - held.speed
         widths = predictor.throughput_widths.pair, predictor.speed_widths.pair
         by_pair.append((test, errors, widths))
     by_side = {side: list(hold_out(model, samples, side, seed)) for side in ("offline", "online")}
@@ -254,16 +255,14 @@ def evaluate(
             ("aggressor", _others(by_side[aggressor], at)),
         ):
             if folds:
-                error = np.concatenate([own for _, own, _ in folds])
-                truth = np.concatenate([values[test] for test, _, _ in folds])
-                width = np.concatenate([np.full(len(own), half) for _, own, half in folds])
-                means = (np.full(len(own), values[~test].mean()) for test, own, _ in folds)
-                constants = np.concatenate([*means])
+                error, width, constant = np.zeros((3, len(values)))
+                for test, own, half in folds:
+                    error[test], width[test], constant[test] = own, half, values[~test].mean()
                 found.append(SplitReport(
-                    ("throughput", "speed")[at], split, len(error), float(np.abs(error).mean()),
-                    rank_correlation(error + truth, truth),
+                    ("throughput", "speed")[at], split, len(values), float(np.abs(error).mean()),
+                    rank_correlation(values + error, values),
                     float((np.abs(error) <= width).mean()), float(width.mean()),
-                    float(np.abs(constants - truth).mean()),
+                    float(np.abs(constant - values).mean()),
                 ))  # fmt: skip
     return Report(model, seed, tuple(found))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .day import DayOfJobs, LimitVerdict, PlayedPolicy, SharedDay, colocation_day
+from .day import DayOfJobs, PlayedPolicy, SharedDay, colocation_day
 from .loop import POLICIES
 from .scene import Diurnal, LineWeights, Noise, Terms, Traced
 
 __all__ = [
-    "colocation_day", "SharedDay", "PlayedPolicy", "DayOfJobs", "LimitVerdict", "POLICIES", "Terms",
-    "Diurnal", "Traced", "Noise", "LineWeights",
+    "colocation_day", "SharedDay", "PlayedPolicy", "DayOfJobs", "POLICIES", "Terms", "Diurnal",
+    "Traced", "Noise", "LineWeights",
 ]  # fmt: skip

@@ -5,9 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,16 +23,9 @@ from ...colocation.problem import ColocationPlan, ColocationProblem, WeightFunct
 from ...colocation.weights import MeasuredPair
 from ...published.muxflow_monitor import MonitorTimes
 from ..model import SECOND, Ints
-from .loop import POLICIES, Backlog, Felt, Policy, play
+from ..statistics import Verdict
+from .loop import FINEST, POLICIES, PolicyRun
 from .scene import MILLION, MINUTE, UNLIMITED, Diurnal, Scene, Terms, Traced
-
-
-class LimitVerdict(StrEnum):
-    """Whether the online side met its limits."""
-
-    MET = "met"
-    VIOLATED = "violated"
-    NO_LIMIT = "no limit"
 
 
 class SampledGpu(NamedTuple):
@@ -113,12 +105,12 @@ class SharedDay:
         return next(each for each in self.policies if each.name == name)
 
     @property
-    def verdict(self) -> LimitVerdict:
+    def verdict(self) -> Verdict:
         """Whether the first policy met the limit on all but the tolerated GPU-hours."""
         if not self.limited:
-            return LimitVerdict.NO_LIMIT
+            return Verdict.NO_LIMIT
         met = self.policies[0].over_share <= exact(self.terms.tolerated, "tolerated")
-        return LimitVerdict.MET if met else LimitVerdict.VIOLATED
+        return Verdict.MET if met else Verdict.VIOLATED
 
     @property
     def of_clairvoyant(self) -> Fraction | None:
@@ -167,27 +159,25 @@ def colocation_day(
         raise InvalidOption(f"there is no policy; {expected}")
     if plan is not None and (faults := check(problem, plan)):
         raise InvalidSchedule(f"the plan is none of the problem: {faults[0]}")
-    scene = Scene.of(problem, truth, sees, doing, how, times, seed, plan)
+    scene = Scene(problem, truth, sees, doing, how, times, seed, plan)
     fleet = scene.fleet
     wanted = min(how.sample, fleet.gpus)
     sample = np.arange(wanted) * fleet.gpus // max(wanted, 1)  # evenly in the fleet
     played: list[PlayedPolicy] = []
     minutes = how.ticks
-    for nth, name in enumerate(names):
-        minutes = 0
 
-        def on_tick(tick: int, nth: int = nth) -> bool:
-            nonlocal minutes
-            if cancel is not None and cancel.is_set():
-                return True
-            minutes = tick + 1
-            if on_progress is not None:
-                on_progress(nth * how.ticks + tick, len(names) * how.ticks)
-            return False
+    def on_tick(tick: int) -> bool:
+        if cancel is not None and cancel.is_set():
+            return True
+        if on_progress is not None:
+            on_progress(len(played) * how.ticks + tick, len(names) * how.ticks)
+        return False
 
-        felt, backlog = play(scene, POLICIES[name], sample if nth == 0 else sample[:0], on_tick)
-        played.append(_told(scene, POLICIES[name], felt, backlog, minutes))
-        if minutes < how.ticks:
+    for name in names:
+        sampled = sample[:0] if played else sample
+        run = PolicyRun(scene, POLICIES[name], sampled).play(on_tick)
+        played.append(_told(run))
+        if (minutes := run.ticks) < how.ticks:
             break
     return SharedDay(
         problem_sha256=problem.sha256, gpus=fleet.gpus, activity=str(doing), terms=how,
@@ -197,13 +187,19 @@ def colocation_day(
     )  # fmt: skip
 
 
-def _told(scene: Scene, policy: Policy, felt: Felt, backlog: Backlog, passed: int) -> PlayedPolicy:
+def _told(run: PolicyRun) -> PlayedPolicy:
+    scene, backlog, passed = run.scene, run.backlog, run.ticks
+    mean = p99 = Fraction(1)
+    if run.minutes:
+        mean = Fraction(-(-run.slowed // run.minutes), MILLION)
+        place = int(np.searchsorted(np.cumsum(run.bins), -(-run.minutes * 99 // 100)))
+        p99 = Fraction(place * FINEST, MILLION)
     ended = (backlog.ended - backlog.arrived)[backlog.ended >= 0]  # minutes from the arrival
     waits = backlog.waited(np.flatnonzero(backlog.arrived < passed), passed)
     active = scene.activity[scene.terms.interval :].astype(np.int64)
     sample = [
         replayed(gpu, active[: len(slowdowns), gpu], slowdowns, scene.seed)
-        for gpu, slowdowns in zip(felt.sample.tolist(), np.array(felt.sampled).T, strict=False)
+        for gpu, slowdowns in zip(run.sample.tolist(), np.array(run.sampled).T, strict=False)
     ]
     jobs = DayOfJobs(
         arrived=int((backlog.arrived < passed).sum()), begun=int((backlog.begun >= 0).sum()),
@@ -211,13 +207,12 @@ def _told(scene: Scene, policy: Policy, felt: Felt, backlog: Backlog, passed: in
         p99_completion_minutes=_high(ended, 99), mean_wait_minutes=_mean(waits),
         largest_wait_minutes=_high(waits, 100),
     )  # fmt: skip
+    same = {name: getattr(run, name) for name in ("evictions", "moves", "restarts", "starts")}
     return PlayedPolicy(
-        name=policy.name, gpu_hours=Fraction(felt.minutes, MINUTE),
-        shared_gpu_hours=Fraction(felt.shared, MINUTE), over_gpu_hours=Fraction(felt.over, MINUTE),
-        throughput=Fraction(felt.done, MINUTE * MILLION), mean_slowdown=felt.mean,
-        p99_slowdown=felt.percentile(99), evictions=felt.evictions, moves=felt.moves,
-        restarts=felt.restarts, starts=felt.starts,
-        jobs=jobs, sample=tuple(sample),
+        name=run.policy.name, gpu_hours=Fraction(run.minutes, MINUTE),
+        shared_gpu_hours=Fraction(run.shared, MINUTE), over_gpu_hours=Fraction(run.over, MINUTE),
+        throughput=Fraction(run.done, MINUTE * MILLION), mean_slowdown=mean, p99_slowdown=p99,
+        **same, jobs=jobs, sample=tuple(sample),
     )  # fmt: skip
 
 
@@ -251,11 +246,9 @@ def replayed(gpu: int, activity: Ints, slowdown: Ints, seed: int) -> SampledGpu:
     for minute, active in enumerate(np.minimum(activity, _BUSIEST).tolist()):
         count = int(random.poisson(_SPAN // SECOND * fullest * active / 10_000))
         arrivals += np.sort(random.integers(minute * _SPAN, (minute + 1) * _SPAN, count)).tolist()
-    beside, alone = (
-        latencies(arrivals, factors) for factors in (slowdown.tolist(), [MILLION] * len(slowdown))
-    )
-    p99s = (Fraction(_high(np.array(each), 99) or 0, MILLION) for each in (beside, alone))
-    return SampledGpu(gpu, len(beside), *p99s)
+    took = (latencies(arrivals, each) for each in (slowdown.tolist(), [MILLION] * len(slowdown)))
+    p99s = (Fraction(_high(np.array(each), 99) or 0, MILLION) for each in took)
+    return SampledGpu(gpu, len(arrivals), *p99s)
 
 
 def latencies(arrivals: list[int], factors: list[int]) -> list[int]:
@@ -306,7 +299,7 @@ class SharedDayDocument(m.Document):
     stopped: f.Flag
     limited: f.Flag
     unmeasured: f.Count
-    verdict: LimitVerdict
+    verdict: Literal[Verdict.MET, Verdict.VIOLATED, Verdict.NO_LIMIT]
     of_clairvoyant: f.Exact | None
     terms: Annotated[Terms, m.Built(part_of(Terms))]
     policies: tuple[Annotated[PlayedPolicy, m.Built(_PolicyPart)], ...]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,8 +26,10 @@ from ..model import Bools, Ints
 from .scene import MILLION, MINUTE, MOST_JOBS, NOBODY, Fleet, Scene, Terms
 
 NEVER = -1  #: In the place of a tick that has not come
+#: The offline class on each GPU, or -1, and whether it stays
+Matched: TypeAlias = tuple[Ints, Bools]
 #: Slowdowns are told apart by thousandths, up to 100.
-_FINEST, _BINS = 1_000, 100_001
+FINEST, _BINS = 1_000, 100_001
 
 
 class Backlog:
@@ -66,51 +68,6 @@ class Backlog:
         """Return how long jobs waited until they first ran, or until this tick."""
         until = np.where(self.begun[job] >= 0, self.begun[job], tick)
         return np.asarray(until - self.arrived[job])
-
-
-class Felt:
-    """Throughputs and slowdowns of a day; of a sample of GPUs the slowdown of every minute.
-
-    Counted are millionths of a minute of work done; GPU-minutes that passed, were shared, and were
-    slowed down beyond the limit; the sum of all slowdowns in millionths; jobs that the monitor
-    evicted, that a matching moved, that got another share, and all other starts.
-    """
-
-    def __init__(self, fleet: Fleet, sample: Ints) -> None:
-        self._limit, self.sample, self._gpus = fleet.limit, sample, fleet.gpus
-        self._bins = np.zeros(_BINS, dtype=np.int64)
-        self.sampled: list[Ints] = []
-        self.done = self.minutes = self.shared = self.over = self.slowed = 0
-        self.evictions = self.moves = self.restarts = self.starts = 0
-
-    def add(self, gpus: Ints, part: Ints, slower: Ints) -> None:
-        """Count a minute: the work done on the shared GPUs, and their slowdowns."""
-        alone = self._gpus - len(gpus)
-        self.minutes += self._gpus
-        self.shared += len(gpus)
-        self.done += int(part.sum())
-        self.over += int((slower > self._limit[gpus]).sum())
-        self.slowed += int(slower.sum()) + MILLION * alone
-        bins = np.minimum(-(-slower // _FINEST), _BINS - 1)
-        self._bins += np.bincount(bins, minlength=_BINS)
-        self._bins[MILLION // _FINEST] += alone
-        if len(self.sample):
-            now = np.full(self._gpus, MILLION, dtype=np.int64)
-            now[gpus] = slower
-            self.sampled.append(now[self.sample])
-
-    @property
-    def mean(self) -> Fraction:
-        """The mean slowdown over all GPUs and minutes, to a millionth, up."""
-        return Fraction(-(-self.slowed // self.minutes), MILLION) if self.minutes else Fraction(1)
-
-    def percentile(self, per_cent: int) -> Fraction:
-        """Return a percentile of the slowdown over all GPU-minutes, to a thousandth."""
-        if not self.minutes:
-            return Fraction(1)
-        most = np.cumsum(self._bins)
-        found = int(np.searchsorted(most, -(-self.minutes * per_cent // 100)))
-        return Fraction(found * _FINEST, MILLION)
 
 
 #: Throughput of the offline side and slowdown of the online side on a GPU that is halved in time
@@ -157,185 +114,184 @@ POLICIES: Mapping[str, Policy] = MappingProxyType({each.name: each for each in _
 """All policies, by name."""
 
 
-class _Run:
+class PolicyRun:
+    """A policy on a day: what runs where, and what was counted.
+
+    Counted are the ticks that were played; millionths of a minute of work done; GPU-minutes that
+    passed, were shared, and were slowed down beyond the limit; slowdowns, by thousandths and all
+    together in millionths; jobs that the monitor evicted, that a matching moved, that got another
+    share, and all other starts. Of a sample of GPUs there is the slowdown of every minute.
+    """
+
     def __init__(self, scene: Scene, policy: Policy, sample: Ints) -> None:
         fleet, terms, n = scene.fleet, scene.terms, scene.fleet.gpus
-        self.scene, self.policy, self.felt, self.turns = scene, policy, Felt(fleet, sample), 0
+        self.scene, self.policy, self.sample, self._turns = scene, policy, sample, 0
+        self.ticks = self.done = self.minutes = self.shared = self.over = self.slowed = 0
+        self.evictions = self.moves = self.restarts = self.starts = 0
+        self.bins = np.zeros(_BINS, dtype=np.int64)
+        self.sampled: list[Ints] = []
         self.backlog = Backlog(fleet, terms, scene.seed)
-        self.job, self.share = np.full(n, NOBODY, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self.ready = np.zeros(n, dtype=np.int64)  # the first tick in which a new job works
+        self._job, self._share = np.full(n, NOBODY, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        self._ready = np.zeros(n, dtype=np.int64)  # the first tick in which a new job works
         # By profile and workload: the least share that was seen to slow down too much.
-        self.refused = np.full(scene.truth.runs.shape, _ALL + 1, dtype=np.int64)
+        self._refused = np.full(scene.truth.runs.shape, _ALL + 1, dtype=np.int64)
         watched = terms.protection and policy.is_watched
-        self.monitors = MonitorStates.fresh(n) if watched else None
+        self._monitors = MonitorStates.fresh(n) if watched else None
         for tick in range(terms.interval):
-            self.look(scene.activity[tick].astype(np.int64), np.zeros(n, dtype=np.int64))
+            self._look(scene.activity[tick].astype(np.int64), np.zeros(n, dtype=np.int64))
 
-    @property
-    def running(self) -> Ints:
-        """The offline class on each GPU, or -1."""
-        found = np.full(len(self.job), NOBODY, dtype=np.int64)
-        there = self.job != NOBODY
-        found[there] = self.backlog.work[self.job[there]]
-        return found
+    def play(self, on_tick: Callable[[int], bool]) -> PolicyRun:
+        """Play to the end, or until `on_tick`, which gets every tick, returns True."""
+        for tick in range(self.scene.terms.ticks):
+            if on_tick(tick):
+                break
+            if self.policy.method and tick % self.scene.terms.interval == 0:
+                self._match(tick)
+            self._pass_minute(tick)
+            self.ticks = tick + 1
+        return self
 
-    def look(self, wanted: Ints, beyond: Ints) -> None:
+    def _stop(self, gpus: Ints) -> int:
+        """End the jobs on some GPUs for now, and say how many GPUs these are."""
+        self.backlog.gpu[self._job[gpus]] = NOBODY
+        self._job[gpus] = NOBODY
+        return len(gpus)
+
+    def _look(self, wanted: Ints, beyond: Ints) -> None:
         """Let monitors see a minute: SMs in hundredths of a per cent, slowdown beyond limits."""
-        if self.monitors is None:
+        if self._monitors is None:
             return
         seen = {"sm_demand": wanted / 100, "slowdown_beyond_limit": beyond}
         signals = monitor_signals(_SEEN, seen)
-        self.monitors, actions = monitor_steps(self.monitors, signals, self.scene.times)
-        out = np.flatnonzero((actions == _EVICT) & (self.job != NOBODY))
-        self.backlog.gpu[self.job[out]] = NOBODY
-        self.job[out] = NOBODY
-        self.felt.evictions += len(out)
+        self._monitors, actions = monitor_steps(self._monitors, signals, self.scene.times)
+        out = (actions == _EVICT) & (self._job != NOBODY)
+        self.evictions += self._stop(np.flatnonzero(out))
 
+    def _match(self, tick: int) -> None:
+        """Match all GPUs whose monitor admits jobs, and start new jobs there."""
+        scene, policy, backlog = self.scene, self.policy, self.backlog
+        fleet, terms, truth = scene.fleet, scene.terms, scene.truth
+        active = scene.quantile(tick + terms.interval if policy.foresees else tick)
+        share, profile = scene.shares[active], fleet.profile
+        if policy.halves:
+            weights = np.where((truth.runs & fleet.fits)[profile], _HALF, -1)
+        else:
+            beliefs = scene.knowledge if policy.foresees else scene.beliefs
+            allowed = truth.runs[profile] & (share[:, None] < self._refused[profile])
+            weights = np.where(allowed, beliefs.rows(profile, active), -1)
+        running = np.append(backlog.work, NOBODY)[self._job]
+        is_open = np.ones(fleet.gpus, dtype=np.bool_)
+        if self._monitors is not None:
+            is_open = self._monitors.admits
+        if policy.keeps_all:
+            shared = running != NOBODY
+            is_open[shared] &= weights[shared, running[shared]] < 0
+        places = np.flatnonzero(is_open)
+        weights, running = weights[places], running[places]
+        moved, waiting = np.abs(share - self._share)[places], backlog.waiting(tick)
+        options = {"stay": terms.stay} if policy.method == "muxflow" else {}
+        find = partial(match, policy.method, options, scene.seed + self._turns)
+        if tick == 0 and scene.plan is not None and policy.name == "muxflow":
+            classes = fleet.of_class[places]
+            work, stays = spread(scene.problem, scene.plan, classes, running, moved)
+            work[weights[np.arange(len(places)), np.maximum(work, 0)] < 0] = NOBODY
+        elif terms.waiting_scale and policy.name == "muxflow":
+            work, stays = self._match_aged(find, tick, places, weights, moved)
+        else:
+            of = np.concatenate([backlog.work[waiting], running[running != NOBODY]])
+            jobs = np.bincount(of, minlength=len(fleet.work))
+            work, stays = find(fleet.work, weights, running, moved, jobs)
+        self._turns += 1
+        self._start(tick, places, work, stays, share[places])
 
-def play(
-    scene: Scene, policy: Policy, sample: Ints, on_tick: Callable[[int], bool]
-) -> tuple[Felt, Backlog]:
-    """Play a policy to the end, or until `on_tick`, which gets every tick, returns True."""
-    run = _Run(scene, policy, sample)
-    for tick in range(scene.terms.ticks):
-        if on_tick(tick):
-            break
-        if policy.method and tick % scene.terms.interval == 0:
-            _match(run, tick)
-        _minute(run, tick)
-    return run.felt, run.backlog
+    def _match_aged(
+        self, find: Callable[..., Matched], tick: int, places: Ints, weights: Ints, moved: Ints
+    ) -> Matched:
+        """Match GPUs with jobs that count for more by steps the longer they have waited."""
+        backlog, there = self.backlog, self._job[places]
+        waiting, occupied = backlog.waiting(tick), there != NOBODY
+        jobs = np.concatenate([waiting, there[occupied]])
+        steps = backlog.waited(jobs, tick) * WAITING_STEPS // self.scene.terms.waiting_scale
+        key = backlog.work[jobs] * (_MOST_STEPS + 1) + np.minimum(steps, _MOST_STEPS)
+        kinds, kind, counts = np.unique(key, return_inverse=True, return_counts=True)
+        of, steps = np.divmod(kinds, _MOST_STEPS + 1)
+        classes = []
+        for at, step in zip(of.tolist(), steps.tolist(), strict=True):
+            raised = waited_priority(self.scene.fleet.work[at].priority, step, WAITING_STEPS)
+            classes.append(OfflineClass(f"{at}.{step}", count=0, priority=raised))
+        running = np.full(len(places), NOBODY, dtype=np.int64)
+        running[occupied] = kind[len(waiting) :]
+        worth = weights[:, of]
+        worth = np.where(worth < 0, worth, worth * (WAITING_STEPS + steps) // WAITING_STEPS)
+        found, stays = find(classes, worth, running, moved, counts)
+        return np.append(of, NOBODY)[found], stays
 
+    def _start(self, tick: int, places: Ints, work: Ints, stays: Bools, share: Ints) -> None:
+        """Stop jobs that do not stay, start new ones, and restart those that get another share."""
+        terms, backlog = self.scene.terms, self.backlog
+        self.moves += self._stop(places[(self._job[places] != NOBODY) & ~stays])
+        again = stays & (np.abs(share - self._share[places]) >= terms.dead_band)
+        self._share[places[again]] = share[again]
+        self._ready[places[again]] = tick + terms.restart
+        self.restarts += int(again.sum())
+        begins = (work != NOBODY) & ~stays
+        gpus, wanted, given = places[begins], work[begins], share[begins]
+        waiting = backlog.waiting(tick)
+        for f in np.unique(wanted):
+            jobs = waiting[backlog.work[waiting] == f]
+            own = np.flatnonzero(wanted == f)[: len(jobs)]
+            jobs, at = jobs[: len(own)], gpus[own]
+            self._job[at], self._share[at], self._ready[at] = jobs, given[own], tick + terms.restart
+            backlog.gpu[jobs] = at
+            backlog.begun[jobs] = np.where(backlog.begun[jobs] < 0, tick, backlog.begun[jobs])
+            self.starts += len(jobs)
 
-def _match(run: _Run, tick: int) -> None:
-    """Match all GPUs whose monitor admits jobs, and start new jobs there."""
-    scene, fleet, terms = run.scene, run.scene.fleet, run.scene.terms
-    active = scene.quantile(tick + terms.interval if run.policy.foresees else tick)
-    share = scene.shares[active]
-    truth, profile = scene.truth, fleet.profile
-    if run.policy.halves:
-        weights = np.where((truth.runs & fleet.fits)[profile], _HALF, -1)
-    else:
-        beliefs = scene.knowledge if run.policy.foresees else scene.beliefs
-        seen = share[:, None] >= run.refused[profile]
-        weights = np.where(truth.runs[profile] & ~seen, beliefs.rows(profile, active), -1)
-    running, backlog = run.running, run.backlog
-    is_open = np.ones(fleet.gpus, dtype=np.bool_) if run.monitors is None else run.monitors.admits
-    shared = running != NOBODY
-    if run.policy.keeps_all:
-        fits = np.zeros(fleet.gpus, dtype=np.bool_)
-        fits[shared] = weights[shared, running[shared]] >= 0
-        is_open = is_open & ~fits
-    places = np.flatnonzero(is_open)
-    waiting = backlog.waiting(tick)
-    moved = np.abs(share - run.share)[places]
-    options = {"stay": terms.stay} if run.policy.method == "muxflow" else {}
-    seed = scene.seed + run.turns
-    find = partial(match, method=run.policy.method, options=options, seed=seed)
-    if tick == 0 and scene.plan is not None and run.policy.name == "muxflow":
-        work, stays = spread(
-            scene.problem, scene.plan, fleet.of_class[places], running[places], moved
-        )
-        work[weights[places, np.maximum(work, 0)] < 0] = NOBODY
-    elif terms.waiting_scale and run.policy.name == "muxflow" and (waiting.size or shared.any()):
-        work, stays = _match_aged(run, find, tick, places, weights[places], moved)
-    else:
-        jobs = np.bincount(backlog.work[waiting], minlength=len(fleet.work))
-        jobs += np.bincount(running[places][shared[places]], minlength=len(fleet.work))
-        work, stays = find(fleet.work, weights[places], running[places], moved, jobs)
-    run.turns += 1
-    _start(run, tick, places, work, stays, share[places])
+    def _count(self, gpus: Ints, part: Ints, slower: Ints) -> None:
+        """Count a minute: the work done on the shared GPUs, and their slowdowns."""
+        n = self.scene.fleet.gpus
+        self.minutes += n
+        self.shared += len(gpus)
+        self.done += int(part.sum())
+        self.over += int((slower > self.scene.fleet.limit[gpus]).sum())
+        every = np.full(n, MILLION, dtype=np.int64)
+        every[gpus] = slower
+        self.slowed += int(every.sum())
+        self.bins += np.bincount(np.minimum(-(-every // FINEST), _BINS - 1), minlength=_BINS)
+        if len(self.sample):
+            self.sampled.append(every[self.sample])
 
-
-def _match_aged(
-    run: _Run,
-    find: Callable[..., tuple[Ints, Bools]],
-    tick: int,
-    places: Ints,
-    weights: Ints,
-    moved: Ints,
-) -> tuple[Ints, Bools]:
-    """Match GPUs with jobs that count for more the longer they have waited: classes by steps."""
-    work, backlog, there = run.scene.fleet.work, run.backlog, run.job[places]
-    jobs = np.concatenate([backlog.waiting(tick), there[there != NOBODY]])
-    steps = backlog.waited(jobs, tick) * WAITING_STEPS // run.scene.terms.waiting_scale
-    key = backlog.work[jobs] * (_MOST_STEPS + 1) + np.minimum(steps, _MOST_STEPS)
-    kinds, kind = np.unique(key, return_inverse=True)
-    of, steps, kind = kinds // (_MOST_STEPS + 1), kinds % (_MOST_STEPS + 1), kind.reshape(-1)
-    pairs = zip(of.tolist(), steps.tolist(), strict=True)
-    raised = [
-        (at, step, waited_priority(work[at].priority, step, WAITING_STEPS)) for at, step in pairs
-    ]
-    classes = tuple(OfflineClass(f"{at}.{n}", count=0, priority=p) for at, n, p in raised)
-    running = np.full(len(places), NOBODY, dtype=np.int64)
-    running[there != NOBODY] = kind[len(jobs) - int((there != NOBODY).sum()) :]
-    worth = weights[:, of]
-    worth = np.where(worth < 0, worth, worth * (WAITING_STEPS + steps) // WAITING_STEPS)
-    counts = np.bincount(kind, minlength=len(classes))
-    found, stays = find(classes, worth, running, moved, counts)
-    return np.where(found == NOBODY, NOBODY, of[np.maximum(found, 0)]), stays
-
-
-def _start(run: _Run, tick: int, places: Ints, work: Ints, stays: Bools, share: Ints) -> None:
-    """Stop jobs that do not stay, start new ones, and restart those that get another share."""
-    terms, backlog = run.scene.terms, run.backlog
-    goes = places[(run.job[places] != NOBODY) & ~stays]
-    backlog.gpu[run.job[goes]] = NOBODY
-    run.job[goes] = NOBODY
-    run.felt.moves += len(goes)
-    again = stays & (np.abs(share - run.share[places]) >= terms.dead_band)
-    run.share[places[again]] = share[again]
-    run.ready[places[again]] = tick + terms.restart
-    run.felt.restarts += int(again.sum())
-    begins = (work != NOBODY) & ~stays
-    gpus, wanted, given = places[begins], work[begins], share[begins]
-    waiting = backlog.waiting(tick)
-    of = backlog.work[waiting]
-    for f in np.unique(wanted):
-        own = np.flatnonzero(wanted == f)
-        jobs = waiting[of == f][: len(own)]
-        own = own[: len(jobs)]
-        run.job[gpus[own]] = jobs
-        backlog.gpu[jobs] = gpus[own]
-        backlog.begun[jobs] = np.where(backlog.begun[jobs] < 0, tick, backlog.begun[jobs])
-        run.share[gpus[own]] = given[own]
-        run.ready[gpus[own]] = tick + terms.restart
-        run.felt.starts += len(jobs)
-
-
-def _minute(run: _Run, tick: int) -> None:
-    scene, fleet = run.scene, run.scene.fleet
-    active = scene.activity[tick + scene.terms.interval].astype(np.int64)
-    gpus = np.flatnonzero(run.job != NOBODY)
-    jobs, share, profile = run.job[gpus], run.share[gpus], fleet.profile[gpus]
-    work = run.backlog.work[jobs]
-    if run.policy.halves:
-        part, slower = np.full(len(gpus), _HALF), np.full(len(gpus), _TWICE)
-    else:
-        part, slower = scene.truth.felt(profile, work, share, active[gpus])
-    part = np.where(run.ready[gpus] <= tick, part, 0)
-    part = np.minimum(part, run.backlog.left[jobs])
-    run.felt.add(gpus, part, slower)
-    run.backlog.left[jobs] -= part
-    over = run.backlog.left[jobs] <= 0
-    run.backlog.ended[jobs[over]] = tick + 1
-    run.backlog.gpu[jobs[over]] = NOBODY
-    run.job[gpus[over]] = NOBODY
-    if run.monitors is None:
-        return
-    beyond = np.zeros(fleet.gpus, dtype=np.int64)
-    active[gpus] += 100 * share
-    beyond[gpus] = np.maximum(slower - fleet.limit[gpus], 0)
-    # Remember pairs that were slowed down too much although there were SMs for both.
-    bad = (active[gpus] <= 100 * _ALL) & (beyond[gpus] > 0)
-    np.minimum.at(run.refused, (profile[bad], work[bad]), share[bad])
-    run.look(active, beyond)
+    def _pass_minute(self, tick: int) -> None:
+        """Let jobs work and end, and monitors look."""
+        scene, fleet, backlog = self.scene, self.scene.fleet, self.backlog
+        active = scene.activity[tick + scene.terms.interval].astype(np.int64)
+        gpus = np.flatnonzero(self._job != NOBODY)
+        jobs, share, profile = self._job[gpus], self._share[gpus], fleet.profile[gpus]
+        work = backlog.work[jobs]
+        if self.policy.halves:
+            part, slower = np.full(len(gpus), _HALF), np.full(len(gpus), _TWICE)
+        else:
+            part, slower = scene.truth.felt(profile, work, share, active[gpus])
+        part = np.minimum(np.where(self._ready[gpus] <= tick, part, 0), backlog.left[jobs])
+        self._count(gpus, part, slower)
+        backlog.left[jobs] -= part
+        over = backlog.left[jobs] <= 0
+        backlog.ended[jobs[over]] = tick + 1
+        self._stop(gpus[over])
+        beyond = np.zeros(fleet.gpus, dtype=np.int64)
+        active[gpus] += 100 * share
+        beyond[gpus] = np.maximum(slower - fleet.limit[gpus], 0)
+        # Remember pairs that were slowed down too much although there were SMs for both.
+        if self._monitors is not None:
+            bad = (active[gpus] <= 100 * _ALL) & (beyond[gpus] > 0)
+            np.minimum.at(self._refused, (profile[bad], work[bad]), share[bad])
+        self._look(active, beyond)
 
 
 def match(
-    work: tuple[OfflineClass, ...], weights: Ints, running: Ints, moved: Ints, jobs: Ints,
-    *, method: str, options: Mapping[str, object], seed: int,
-) -> tuple[Ints, Bools]:  # fmt: skip
-    """Match GPUs with jobs of offline classes by a method, and return what :func:`spread` returns.
+    method: str, options: Mapping[str, object], seed: int,
+    work: Sequence[OfflineClass], weights: Ints, running: Ints, moved: Ints, jobs: Ints,
+) -> Matched:  # fmt: skip
+    """Match GPUs with jobs of offline classes by a method.
 
     Weights have the shape (n, K), with -1 where a pair is forbidden; jobs are counted by class,
     running ones included.
@@ -365,11 +321,10 @@ def match(
 
 def spread(
     problem: ColocationProblem, plan: ColocationPlan, of_class: Ints, running: Ints, moved: Ints
-) -> tuple[Ints, Bools]:
+) -> Matched:
     """Spread a valid plan over the GPUs of each class; running workloads stay where they can.
 
-    Of GPUs with the same workload, those that moved the least keep it. Returned are the offline
-    class on each GPU, or -1, and whether it stays.
+    Of GPUs with the same workload, those that moved the least keep it.
     """
     work = np.full(len(of_class), NOBODY, dtype=np.int64)
     stays = np.zeros(len(of_class), dtype=np.bool_)

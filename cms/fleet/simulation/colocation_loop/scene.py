@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,13 @@ from ...colocation.problem import (
     OfflineClass,
     OnlineClass,
     WeightFunction,
+    misfits,
     sm_share,
 )
 from ...colocation.weights import MeasuredPair, by_models
 from ...published.muxflow_monitor import MonitorTimes, monitor_preset
 from ...replanner.rates import Rates
-from ..model import Bools, Ints, Shorts
+from ..model import Ints, Shorts
 
 MILLION = 10**6
 #: Ticks an hour.
@@ -44,25 +46,15 @@ _MEMORY = 20
 _PHASES = 4
 
 
-@dataclass(frozen=True, slots=True)
 class Fleet:
-    """GPUs one by one, by their profiles.
+    """GPUs one by one, by their profiles: what is told apart but activity and running workload.
 
     Activities are in hundredths of a per cent, shares in per cent, throughputs and slowdowns in
-    millionths of a workload that runs alone.
+    millionths of a workload that runs alone. Arrays with an entry a GPU: its profile, the activity
+    that its class has, the limit of its slowdown, and its online class in the problem, ascending.
     """
 
-    profiles: tuple[OnlineClass, ...]  #: Classes without activity and running workload
-    profile: Ints
-    base: Ints  #: The activity that its class has
-    limit: Ints  #: Of the slowdown
-    of_class: Ints  #: A GPU's online class in the problem, ascending
-    work: tuple[OfflineClass, ...]
-    fits: Bools  #: Whether the memory of a profile suffices for a workload
-
-    @staticmethod
-    def of(problem: ColocationProblem) -> Fleet:
-        """Take the classes of a problem apart."""
+    def __init__(self, problem: ColocationProblem) -> None:
         for what, classes, most in (
             ("GPUs", problem.online, MOST_GPUS), ("workloads", problem.offline, MOST_JOBS),
         ):  # fmt: skip
@@ -71,27 +63,22 @@ class Fleet:
                 said = f"the problem has {shown(total)} {what}; at most {most:,} are simulated"
                 raise InvalidOption(f"{said}, one by one; take a share of each class")
         profiles: dict[OnlineClass, int] = {}
-        rows = []
-        for place, each in enumerate(problem.online):
-            limit = each.slowdown_limit
-            rows.append([
-                profiles.setdefault(_active(each, 0), len(profiles)),
-                -(-each.sm_activity * 100 // 1),
-                UNLIMITED if limit is None else limit * MILLION // 1, place,
-            ])  # fmt: skip
-        table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-        spread = np.repeat(table, [each.count for each in problem.online], axis=0).T.copy()
-        profile, base, limits, of_class = spread
-        fits = ColocationProblem(
-            online=profiles, offline=problem.offline, margin=0, lowest_share=0,
-            weights=np.zeros((len(profiles), len(problem.offline)), dtype=np.int64),
-        ).weights == 0  # fmt: skip
-        return Fleet(tuple(profiles), profile, base, limits, of_class, problem.offline, fits)
+        counts = [each.count for each in problem.online]
 
-    @property
-    def gpus(self) -> int:
-        """How many GPUs there are."""
-        return len(self.profile)
+        def spread(values: Iterable[int]) -> Ints:
+            return np.repeat(np.array([*values], dtype=np.int64), counts)
+
+        self.profile = spread(
+            profiles.setdefault(_active(each, 0), len(profiles)) for each in problem.online
+        )
+        self.base = spread(-(-each.sm_activity * 100 // 1) for each in problem.online)
+        limits = (each.slowdown_limit for each in problem.online)
+        self.limit = spread(UNLIMITED if at is None else at * MILLION // 1 for at in limits)
+        self.of_class = spread(range(len(counts)))
+        self.gpus = len(self.profile)
+        self.online, self.work, self.profiles = problem.online, problem.offline, tuple(profiles)
+        #: Whether the memory of a profile suffices for a workload
+        self.fits = ~misfits(self.profiles, self.work)
 
 
 def _active(gpus: OnlineClass, activity: int) -> OnlineClass:
@@ -99,29 +86,23 @@ def _active(gpus: OnlineClass, activity: int) -> OnlineClass:
     return gpus.again(count=0, sm_activity=activity, running=None)
 
 
-@dataclass(slots=True)
 class Beliefs:
     """The weights that a scheduler uses, computed once at each activity."""
 
-    fleet: Fleet
-    weights: WeightFunction
-    margin: int
-    lowest_share: int
-    _rows: dict[int, Ints] = field(default_factory=dict)
+    def __init__(self, fleet: Fleet, weights: WeightFunction, margin: int, lowest: int) -> None:
+        self._fleet, self._rows = fleet, dict[int, Ints]()
+        told: dict[str, Any] = {"weights": weights, "margin": margin, "lowest_share": lowest}
+        self._pose = partial(ColocationProblem, offline=fleet.work, **told)
 
     def rows(self, profile: Ints, activity: Ints) -> Ints:
         """Return weights by GPUs' profiles and activities in per cent: (n, K), -1 if forbidden."""
         wanted, back = np.unique(profile * 101 + activity, return_inverse=True)
         new = [key for key in wanted.tolist() if key not in self._rows]
         if new:
-            classes = [_active(self.fleet.profiles[key // 101], key % 101) for key in new]
-            posed = ColocationProblem(
-                online=classes, offline=self.fleet.work, weights=self.weights,
-                margin=self.margin, lowest_share=self.lowest_share,
-            )  # fmt: skip
-            self._rows |= zip(new, posed.weights, strict=True)
+            classes = [_active(self._fleet.profiles[key // 101], key % 101) for key in new]
+            self._rows |= zip(new, self._pose(online=classes).weights, strict=True)
         table = np.array([self._rows[key] for key in wanted.tolist()], dtype=np.int64)
-        return table.reshape(len(wanted), len(self.fleet.work))[back]
+        return table.reshape(len(wanted), len(self._fleet.work))[back]
 
 
 class Truth:
@@ -138,7 +119,7 @@ class Truth:
     """
 
     def __init__(self, fleet: Fleet, pairs: Iterable[MeasuredPair]) -> None:
-        table = by_models(pairs)
+        table = _lines_by_models(pairs)
         for place, what, names in (
             (0, "online model", {gpus.model for gpus in fleet.profiles}),
             (1, "offline model", {work.model for work in fleet.work}),
@@ -158,10 +139,9 @@ class Truth:
         self.slowdown = np.full((*shape, 101), MILLION, dtype=np.int64)
         for p, gpus in enumerate(fleet.profiles):
             for k, work in enumerate(fleet.work):
-                found = table.get((gpus.model, work.model, gpus.device))
-                if found is not None:
+                if lines := table.get((gpus.model, work.model, gpus.device)):
                     self.runs[p, k] = True
-                    self.throughput[p, k], self.slowdown[p, k] = _lines(found)
+                    self.throughput[p, k], self.slowdown[p, k] = lines
 
     def felt(self, profile: Ints, work: Ints, share: Ints, activity: Ints) -> tuple[Ints, Ints]:
         """Return throughputs, rounded down, and slowdowns, rounded up, of GPUs."""
@@ -180,7 +160,7 @@ class LineWeights:
     """
 
     def __init__(self, pairs: Iterable[MeasuredPair], margin: int, lowest_share: int) -> None:
-        self._lines = {models: _lines(found) for models, found in by_models(pairs).items()}
+        self._lines = _lines_by_models(pairs)
         self._left_at = cache(partial(sm_share, margin=margin, lowest=lowest_share))
 
     def __call__(self, online: OnlineClass, offline: OfflineClass) -> int | None:
@@ -195,27 +175,31 @@ class LineWeights:
         return part * offline.priority.numerator // offline.priority.denominator
 
 
-def _lines(measured: dict[int, MeasuredPair]) -> tuple[Ints, Ints]:
-    """Return both numbers at every share, on straight lines between what was measured."""
-    shares = sorted(measured)
-    parts = [int(measured[s].offline_throughput * MILLION // 1) for s in shares]
-    slower = [int(-(-measured[s].online_slowdown * MILLION // 1)) for s in shares]
-    if shares == [_NO_LIMIT]:
-        return np.full(101, parts[0]), np.full(101, slower[0])
-    at = [0, *shares, 101]
-    # Rounded down is a throughput, and up a slowdown.
-    return _line(at, [0, *parts, parts[-1]]), -_line(
-        at, [-MILLION, *(-s for s in slower), -slower[-1]]
-    )
-
-
-def _line(at: list[int], values: list[int]) -> Ints:
-    """Interpolate at every share in whole numbers, rounded down."""
-    found = np.zeros(101, dtype=np.int64)
-    for left, right, low, high in zip(at, at[1:], values, values[1:], strict=False):
-        inside = np.arange(left, right)
-        found[inside] = (low * (right - inside) + high * (inside - left)) // (right - left)
+def _lines_by_models(
+    pairs: Iterable[MeasuredPair],
+) -> dict[tuple[str, str, str], tuple[Ints, Ints]]:
+    """Return throughput and slowdown at every share, on straight lines, as measured by models."""
+    found = {}
+    for models, measured in by_models(pairs).items():
+        shares = sorted(measured)
+        parts = [int(measured[s].offline_throughput * MILLION // 1) for s in shares]
+        slower = [int(-measured[s].online_slowdown * MILLION // 1) for s in shares]
+        if shares == [_NO_LIMIT]:
+            found[models] = np.full(101, parts[0]), np.full(101, -slower[0])
+        else:  # rounded down is a throughput, and up a slowdown
+            slowdown = -_line(shares, [-MILLION, *slower])
+            found[models] = _line(shares, [0, *parts]), slowdown
     return found
+
+
+def _line(shares: list[int], values: list[int]) -> Ints:
+    """Interpolate at every share from 0 on in whole numbers, rounded down; beyond, it is flat."""
+    ends, high = np.array([0, *shares, 101]), np.array([*values, values[-1]])
+    every = np.arange(101)
+    at = np.searchsorted(ends, every, "right") - 1
+    left, right = ends[at], ends[at + 1]
+    line = high[at] * (right - every) + high[at + 1] * (every - left)
+    return np.asarray(line // (right - left), dtype=np.int64)
 
 
 def _text(number: Number) -> str:
@@ -249,22 +233,19 @@ class Noise(CheckedFields):
         """Return activities in hundredths of a per cent with noise, shape (ticks, gpus)."""
         random = np.random.Generator(np.random.PCG64([seed, 1]))
         ticks, gpus = shape.shape
-        found = np.zeros((ticks, gpus))
         keep, scale = 1 - 1 / _MEMORY, 100 * float(self.deviation)
-        now = random.standard_normal(gpus) * scale
-        fresh = scale * (1 - keep**2) ** 0.5
-        for tick in range(ticks):
-            found[tick] = now
-            now = keep * now + fresh * random.standard_normal(gpus)
+        found = random.standard_normal((ticks + 1, gpus))
+        found[0] *= scale
+        found[1:] *= scale * (1 - keep**2) ** 0.5
         chance, height = float(self.surges) / _DAY, 100 * float(self.height)
-        left = np.zeros(gpus, dtype=np.int64)
+        now, left = np.zeros(gpus), np.zeros(gpus, dtype=np.int64)
         for tick in range(ticks):
             begins = random.random(gpus) < chance
-            lasts = random.geometric(1 / self.minutes, gpus)
-            left = np.maximum(left, np.where(begins, lasts, 0))
-            found[tick] += height * (left > 0)
+            left = np.maximum(left, begins * random.geometric(1 / self.minutes, gpus))
+            now = keep * now + found[tick]
+            found[tick] = now + height * (left > 0)
             left = np.maximum(left - 1, 0)
-        noise = np.rint(found).astype(np.int64)
+        noise = np.rint(found[:ticks]).astype(np.int64)
         return np.asarray(np.clip(shape + noise, 0, _ALL), dtype=np.int64)
 
 
@@ -285,9 +266,7 @@ class Diurnal(CheckedFields):
     def __str__(self) -> str:
         return f"diurnal: swing {_text(self.swing)}, peak at {_text(self.peak)} h; {self.noise}"
 
-    def minutes(
-        self, problem: ColocationProblem, fleet: Fleet, begin: int, end: int, seed: int
-    ) -> Ints:
+    def minutes(self, fleet: Fleet, begin: int, end: int, seed: int) -> Ints:
         """Return hundredths of a per cent, (end - begin, G), between minutes after midnight."""
         at = np.arange(begin, end)[:, None] / _DAY
         peak = float(self.peak) / 24 + (np.arange(fleet.gpus) % _PHASES) / 12
@@ -311,15 +290,12 @@ class Traced:
         every = shown(self.activities.step_s)
         return f"trace of {', '.join(known)}: {moments} moments, every {every} s; {self.noise}"
 
-    def minutes(
-        self, problem: ColocationProblem, fleet: Fleet, begin: int, end: int, seed: int
-    ) -> Ints:
+    def minutes(self, fleet: Fleet, begin: int, end: int, seed: int) -> Ints:
         """Return activities; see :meth:`Diurnal.minutes`."""
         at = np.arange(begin, end) * 60
-        columns = np.array(
-            [self._column(gpus.name, gpus.model, at) for gpus in problem.online], dtype=np.int64
-        ).reshape(len(problem.online), len(at))
-        return self.noise.added(columns.T[:, fleet.of_class], seed)
+        columns = [self._column(gpus.name, gpus.model, at) for gpus in fleet.online]
+        table = np.array(columns, dtype=np.int64).reshape(-1, len(at))
+        return self.noise.added(table.T[:, fleet.of_class], seed)
 
     def _column(self, name: str, model: str, at: Ints) -> Ints:
         rates = self.activities.rates_rps
@@ -328,20 +304,20 @@ class Traced:
             said = f"the trace of activities has no column for online class {name!r}"
             known = f"one of its name, of its model {model!r}, or one called activity"
             raise InvalidOption(f"{said}{nearest(model or name, rates)}; expected {known}")
+        said, needs = f"the trace has activities of {key!r}", "expected per cent, 0 to 100"
         steps = []
         last: Fraction | None = next((each for each in rates[key] if each is not None), None)
         for each in rates[key]:
             last = last if each is None else each
             if last is None or last > 100:
-                said = f"the trace has an activity of {'nothing' if last is None else last}"
-                raise InvalidOption(f"{said} for {key!r}; expected per cent, 0 to 100")
+                what = "that are all missing" if last is None else f"and an activity of {last}"
+                raise InvalidOption(f"{said} {what}; {needs}")
             steps.append(round(100 * last))
         if 0 < max(steps) < 100:
-            said = f"all activities of {key!r} in the trace are below 1, as if they were fractions"
-            raise InvalidOption(f"{said}; expected per cent, 0 to 100")
+            raise InvalidOption(f"{said} that are all below 1, like fractions; {needs}")
         step = self.activities.step_s
         place = at * step.denominator // step.numerator % len(steps)
-        return np.asarray(np.array(steps, dtype=np.int64)[place])
+        return np.array(steps, dtype=np.int64)[place]
 
 
 @dataclass(frozen=True)
@@ -387,48 +363,32 @@ class Terms(CheckedFields):
         return MINUTE * self.hours
 
 
-@dataclass(frozen=True, slots=True)
 class Scene:
-    """The fleet, jobs, activities and terms that all policies share."""
+    """The fleet, jobs, activities and terms that all policies share; see ``colocation_day``."""
 
-    problem: ColocationProblem
-    fleet: Fleet
-    truth: Truth
-    beliefs: Beliefs  #: The weights that a scheduler uses
-    knowledge: Beliefs  #: The weights of one that knows the truth
-    #: In hundredths of a per cent, from one interval before the beginning on
-    activity: Shorts
-    terms: Terms
-    times: MonitorTimes  #: Of all monitors, in minutes
-    seed: int
-    plan: ColocationPlan | None = None  #: The first matching of ``muxflow``
-
-    @staticmethod
-    def of(
-        problem: ColocationProblem, truth: Iterable[MeasuredPair], sees: WeightFunction | None,
-        activity: Diurnal | Traced, terms: Terms, times: MonitorTimes | None, seed: int,
-        plan: ColocationPlan | None,
-    ) -> Scene:  # fmt: skip
-        """Take a problem apart, and draw its activities; see :func:`.day.colocation_day`."""
-        fleet, measured = Fleet.of(problem), tuple(truth)
-        if fleet.gpus * (terms.ticks + terms.interval) > _MOST_MINUTES:
-            said = f"{fleet.gpus:,} GPUs for {terms.hours} hours are more than"
+    def __init__(
+        self, problem: ColocationProblem, truth: Iterable[MeasuredPair],
+        sees: WeightFunction | None, activity: Diurnal | Traced, terms: Terms,
+        times: MonitorTimes | None, seed: int, plan: ColocationPlan | None,
+    ) -> None:  # fmt: skip
+        self.problem, self.terms, self.seed, self.plan = problem, terms, seed, plan
+        self.fleet, measured = Fleet(problem), tuple(truth)
+        if self.fleet.gpus * (terms.ticks + terms.interval) > _MOST_MINUTES:
+            said = f"{self.fleet.gpus:,} GPUs for {terms.hours} hours are more than"
             fix = "simulate fewer hours, or a share of each class"
             raise InvalidOption(f"{said} {_MOST_MINUTES:,} minutes; {fix}")
+        minutes = activity.minutes(self.fleet, -terms.interval, terms.ticks, seed)
+        #: In hundredths of a per cent, from one interval before the beginning on
+        self.activity: Shorts = minutes.astype(np.int16)
         numbers = problem.margin, problem.lowest_share
-        known = LineWeights(measured, *numbers)
-        active = activity.minutes(problem, fleet, -terms.interval, terms.ticks, seed)
-        return Scene(
-            problem, fleet, Truth(fleet, measured), Beliefs(fleet, sees or known, *numbers),
-            Beliefs(fleet, known, *numbers), active.astype(np.int16), terms,
-            times or monitor_preset("muxflow-assumed").times(60), seed, plan,
-        )  # fmt: skip
-
-    @property
-    def shares(self) -> Ints:
-        """The share that each activity leaves, 0 to 100 per cent."""
-        margin, lowest = self.problem.margin, self.problem.lowest_share
-        return np.array([sm_share(active, margin, lowest) for active in range(101)])
+        known, self.truth = LineWeights(measured, *numbers), Truth(self.fleet, measured)
+        #: The weights that a scheduler uses, and those of one that knows the truth
+        self.beliefs = Beliefs(self.fleet, sees or known, *numbers)
+        self.knowledge = Beliefs(self.fleet, known, *numbers)
+        #: Of all monitors, in minutes
+        self.times = times or monitor_preset("muxflow-assumed").times(60)
+        #: The share that each activity leaves, 0 to 100 per cent
+        self.shares = np.array([sm_share(active, *numbers) for active in range(101)])
 
     def quantile(self, tick: int) -> Ints:
         """Return each GPU's high activity in the interval before a tick, in per cent."""
