@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from pydantic import Field
+
 from ...files import fields as f
 from ...files import model as m
 from ...files.numerals import is_whole
@@ -14,13 +16,14 @@ from ...files.problems import problem_to_json
 from ...problem.machine_problem import MachineProblem
 from ...problem.parts import AnyConfiguration, MachineType
 from ...values.numbers import shown
+from ...values.words import count
 from .capacity import CapacityRule
 from .gpus_used import AvailableGpus, HeldInstance, list_configurations
 from .latency_rule import LatencyRule
 from .load_curve import POINT_KEYS, LoadCurve, PointKey, key_of
-from .measurements import InstanceKind, find_allowed_instances, is_measured_on
+from .measurements import InstanceKind, find_allowed_instances, find_instance
 from .neighbours import classes_in
-from .operating_point import OperatingPoint, mps_share
+from .operating_point import OperatingPoint
 from .posing import AnyServing
 from .queueing import RULES, QueueingRule, evidence_of, with_latency_margin
 from .service import Service
@@ -40,18 +43,13 @@ class ServicePart(m.Part):
     allowed_profiles: tuple[f.Text, ...] | None
     extra: dict[str, f.Text]
 
-    def service(self) -> Service:
+    def build(self) -> Any:
         """Build the service."""
         return Service(**{key: getattr(self, key) for key in ServicePart.model_fields})
 
 
-class _OnlyService(ServicePart):
-    def build(self) -> Service:
-        return self.service()
-
-
 #: A service in a document.
-ServiceField = Annotated[Service, m.Built(_OnlyService)]
+ServiceField = Annotated[Service, m.Built(ServicePart)]
 
 
 class PointPart(m.Part):
@@ -140,34 +138,28 @@ def agree(found: Any, wanted: Any, why: str, *at: str | int) -> None:
     """Check what is written out for readers, plain JSON values, against what follows."""
     if found == wanted and type(found) is type(wanted):
         return
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        for key, value in wanted.items():
-            if key not in found:
-                raise f.refusal(f"{show_value(value)}, {why}", *at, what=f"{{}} has no {key!r}")
-            agree(found[key], value, why, *at, key)
-        words = f"only {', '.join(wanted)}" if wanted else "nothing there"
-        raise f.refusal(f"{words}, {why}", *at)
-    if isinstance(found, list) and isinstance(wanted, list):
-        if len(found) != len(wanted):
-            what = f"{{}} has {len(found)} entries"
-            raise f.refusal(f"{len(wanted)} entries, {why}", *at, what=what)
-        for index, value in enumerate(wanted):
-            agree(found[index], value, why, *at, index)
-    else:
+    if type(found) is not type(wanted) or not isinstance(found, dict | list):
         raise f.refusal(f"{show_value(wanted)}, {why}", *at)
+    if isinstance(found, list):
+        if len(found) != len(wanted):
+            what = f"{{}} has {count(len(found), 'entry')}"
+            raise f.refusal(f"{count(len(wanted), 'entry')}, {why}", *at, what=what)
+        found, wanted = dict(enumerate(found)), dict(enumerate(wanted))
+    for key, value in wanted.items():
+        if key not in found:
+            raise f.refusal(f"{show_value(value)}, {why}", *at, what=f"{{}} has no {key!r}")
+        agree(found[key], value, why, *at, key)
+    words = f"only {', '.join(wanted)}" if wanted else "nothing there"
+    raise f.refusal(f"{words}, {why}", *at)
 
 
 class _LatencyRulePart(m.Part):
+    MAKES: ClassVar[Any] = LatencyRule
     name: f.Text
-    latency_share: f.Exact
+    share: f.Exact = Field(alias="latency_share")
     strict: f.Flag
     source: f.Text = ""
     latency_margin: f.Exact = f.omitted(Fraction(0))
-
-    def build(self) -> LatencyRule:
-        told = dict(self)
-        with f.blaming("latency_share"):
-            return LatencyRule(share=told.pop("latency_share"), **told)
 
 
 class _CapacityRulePart(m.Part):
@@ -286,21 +278,18 @@ def refuse_other_terms(points: Sequence[Any], serving: AnyServing) -> None:
                 }
     for index, part in enumerate(points):
         with f.blaming("operating_points", index):
-            service, (key, profile) = serving.service(part.service), serving.instance_of(part.block)
-            gpu = serving.gpu_of(key)
+            service, kind = serving.service(part.service), serving.instance_of(part.block)
             if part.model != service.model:
                 expected = f'"{service.model}", which service {service.name!r} runs'
                 raise f.refusal(expected, "model")
-            if part.device != key and not is_measured_on(part.point(), gpu):
-                expected = f'"{key}", where {part.block} is, or a product name of it'
-                raise f.refusal(expected, "device")
-            others = () if mps_share(profile) is not None else gpu.profile(profile).other_names
-            if part.profile not in (profile, *others):
-                raise f.refusal(f'"{profile}", the profile of block {part.block}', "profile")
+            if (found := find_instance(part.point(), serving.gpus)) != kind:
+                was = " ".join(found or (part.device, part.profile))
+                what = f"{{}} was measured on {was}"
+                raise f.refusal(f"{' '.join(kind)}, which block {part.block} is", what=what)
             most = serving.max_processes
             if most is not None and part.processes > most:
                 raise f.refusal(f"at most max_processes = {most}", "processes")
-            if (key, profile) not in allowed.get(service.name, {(key, profile)}):
+            if kind not in allowed.get(service.name, {kind}):
                 names = ", ".join(service.allowed_profiles or ())
                 raise f.refusal(f"one of {names}, which service {service.name!r} allows", "block")
     lost = {

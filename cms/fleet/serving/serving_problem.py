@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ...problem.machine_problem import MachineProblem
 from ...problem.parts import Block, GroupLimit, Job, Replicas
@@ -27,7 +26,7 @@ from .measurements import (
     shrinking_warnings,
     unit_warnings,
 )
-from .operating_point import OperatingPoint, find_best_point
+from .operating_point import OperatingPoint
 from .queueing import QueueingRule
 from .service import Promise, Service
 
@@ -50,22 +49,11 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class Posed(ABC, Generic[P]):
-    """A problem, and what its jobs and blocks stand for: what all kinds of sharing have in common.
+class ServingTerms:
+    """What is to be planned on which GPUs: what a problem keeps of what was asked for."""
 
-    There is one job a service and one block a profile (with several GPU types
-    ``a100-80gb:3g.40gb``); machine types are GPU keys, or those of `available`.
-    """
-
-    problem: P
     services: tuple[Service, ...]  #: in the order of the problem's jobs
     gpus: tuple[Gpu, ...]  #: in the order of the problem's machine types, each once
-    #: By service and block: what an instance may run for this service.
-    points: FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]
-    warnings: tuple[str, ...] = ()  #: what looks odd about the data; show them
-    #: ``{service: why}`` for services that no operating point can serve within their limit, with
-    #: the best one and the limit it needs. If there is one, the problem is infeasible.
-    unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
     max_processes: int | None = None  #: points with more processes in an instance were left out
     rate_margin: Fraction = Fraction(0)  #: rates were taken to be higher by this share
     routing: str = "weighted"  #: of a service's requests over its instances, or ``equal``
@@ -73,6 +61,23 @@ class Posed(ABC, Generic[P]):
     #: The GPUs that are there, in the order of the problem's machine types; empty: any empty ones.
     available: tuple[AvailableGpus, ...] = ()
     currency: str = ""  #: of costs, which are then by the hour; empty: costs are numbers
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Posed(ServingTerms, ABC, Generic[P]):
+    """A problem, and what its jobs and blocks stand for: what all kinds of sharing have in common.
+
+    There is one job a service and one block a profile (with several GPU types
+    ``a100-80gb:3g.40gb``); machine types are GPU keys, or those of `available`.
+    """
+
+    problem: P
+    #: By service and block: what an instance may run for this service.
+    points: FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]
+    warnings: tuple[str, ...] = ()  #: what looks odd about the data; show them
+    #: ``{service: why}`` for services that no operating point can serve within their limit, with
+    #: the best one and the limit it needs. If there is one, the problem is infeasible.
+    unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
 
     @property
     @abstractmethod
@@ -157,31 +162,33 @@ class Posed(ABC, Generic[P]):
         return key, profile
 
 
-class PlanRequest(NamedTuple):
-    """Services, what was measured of their models on these GPUs, and the terms of a plan."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest(ServingTerms):
+    """The terms of a plan, what was measured on its GPUs, and how many there are of them."""
 
-    services: tuple[Service, ...]
-    fleet: tuple[Gpu, ...]
     known: Measurements
-    margin: Fraction = Fraction(0)
-    max_processes: int | None = None
-    limits: Mapping[str, int] | None = None
-    costs: Mapping[str, Number] | None = None
-    group_limits: tuple[GroupLimit, ...] = ()
-    routing: str = "weighted"
-    replica_share: Fraction | None = None
-    available: tuple[AvailableGpus, ...] = ()
-    currency: str = ""
-
-    @property
-    def measured(self) -> dict[str, Mapping[InstanceKind, Sequence[OperatingPoint]]]:
-        """The points of each model that a service runs."""
-        return {each.model: self.known.measured[each.model] for each in self.services}
+    limits: Mapping[str, int] | None
+    costs: Mapping[str, Number] | None
+    group_limits: tuple[GroupLimit, ...]
 
     @property
     def points(self) -> list[OperatingPoint]:
         """The points of models that a service runs, in a row."""
-        return [point for own in self.measured.values() for each in own.values() for point in each]
+        models = dict.fromkeys(each.model for each in self.services)
+        measured = (self.known.measured[model].values() for model in models)
+        return [point for own in measured for each in own for point in each]
+
+    def find_candidates(
+        self,
+    ) -> tuple[dict[Service, dict[Block, list[OperatingPoint]]], dict[InstanceKind, None]]:
+        """Return the points that each service may run, by block, and the instances of them all."""
+        prefix, used = block_prefixes(self.gpus), dict[InstanceKind, None]()
+        found = {}
+        for service in self.services:
+            candidates = find_points(service, self.known, self.gpus)
+            used.update(dict.fromkeys(candidates))
+            found[service] = {prefix[k] + name: own for (k, name), own in candidates.items()}
+        return found, used
 
     def limit_to(self, used: Iterable[InstanceKind]) -> PlanRequest:
         """Return the request with GPUs together that only differ in profiles that nothing uses."""
@@ -200,13 +207,13 @@ class PlanRequest(NamedTuple):
             for one in self.group_limits
         )
         there = tuple(replace(each, count=n) for each, n in found.items())
-        return self._replace(available=there, group_limits=groups)
+        return replace(self, available=there, group_limits=groups)
 
     def build_machines(self, used: Iterable[InstanceKind], splits: str = "any") -> dict[str, Any]:
         """Return the configurations with these kinds of instances, and the machine types."""
-        types, groups = build_machine_types(self.fleet, self.limits, self.costs, self.available)
+        types, groups = build_machine_types(self.gpus, self.limits, self.costs, self.available)
         return {
-            "configurations": list_configurations(self.fleet, used, splits, self.available),
+            "configurations": list_configurations(self.gpus, used, splits, self.available),
             "machine_types": types,
             "group_limits": (*self.group_limits, *groups),
         }
@@ -214,20 +221,19 @@ class PlanRequest(NamedTuple):
     @property
     def kept(self) -> dict[str, Any]:
         """What a serving problem keeps as it is."""
-        own = "services", "max_processes", "routing", "replica_share", "available", "currency"
-        kept = {name: getattr(self, name) for name in own}
-        return kept | {"gpus": self.fleet, "rate_margin": self.margin}
+        return {each.name: getattr(self, each.name) for each in fields(ServingTerms)}
 
     def warnings(self, *, batches: bool) -> tuple[str, ...]:
         """Say what looks odd about services and points that are known to go together.
 
         `batches`: whether to name points whose latency is not what their throughput says.
         """
-        units = unit_warnings(self.points)
+        measured = {each.model: self.known.measured[each.model] for each in self.services}
+        units = tuple(unit_warnings(self.points))
         # latencies in a wrong unit make every limit look wrong: one mistake, one warning
-        odd_limits = () if units else limit_warnings(self.services, self.measured)
+        odd_limits = () if units else limit_warnings(self.services, measured)
         slow = batch_time_warnings(self.points) if batches and not units else ()
-        return (*units, *slow, *odd_limits, *shrinking_warnings(self.measured, self.fleet))
+        return (*units, *slow, *odd_limits, *shrinking_warnings(measured, self.gpus))
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -301,28 +307,29 @@ class ServingProblem(Posed[Problem]):
 
 def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
     """Pose the problem in which a block serves one service; see :func:`build_problem`."""
-    prefix = block_prefixes(request.fleet)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     fills: dict[tuple[str, Block], FillTimes] = {}
     known: dict[tuple[int, PointKey], FillTimes] = {}  # services may share their points
     unservable: dict[str, str] = {}
-    used: dict[InstanceKind, None] = {}
     jobs = []
-    for service in request.services:
-        candidates = find_points(service, request.known, request.fleet)
-        used.update(dict.fromkeys(candidates))
+    candidates, used = request.find_candidates()
+    for service, by_block in candidates.items():
         supply: dict[Block, Fraction] = {}
-        for (key, profile), own in candidates.items():
-            amount, point = find_best_point(own, partial(rule.supply, service))
+        for block, own in by_block.items():
+            ranked = (  # ties go to the lower latency, then fewer processes, then the smaller batch
+                (rule.supply(service, each), -each.latency_ms, -each.processes, -each.batch, at)
+                for at, each in enumerate(own)
+            )
+            amount, *_, at = max(ranked)
             if amount:
-                block, place = prefix[key] + profile, (id(own), key_of(point))
-                supply[block], points[service.name, block] = amount, (point,)
+                place = id(own), key_of(own[at])
+                supply[block], points[service.name, block] = amount, (own[at],)
                 if place not in known:
-                    known[place] = fills_of([point], own)[key_of(point)]
+                    known[place] = fills_of([own[at]], own)[place[1]]
                 fills[service.name, block] = known[place]
         if service.rate_rps and not supply:
-            unservable[service.name] = _why_unservable(service, candidates, rule)
-        planned = service.rate_rps * (1 + request.margin)
+            unservable[service.name] = _why_unservable(service, by_block, rule)
+        planned = service.rate_rps * (1 + request.rate_margin)
         jobs.append(job := pose_job(service, planned, supply, request))
         if supply and max(supply.values()) < _least_replica(job):
             unservable[service.name] = (
@@ -368,7 +375,7 @@ def _least_replica(job: Job) -> Fraction:
 
 def _why_unservable(
     service: Service,
-    candidates: Mapping[InstanceKind, Sequence[OperatingPoint]],
+    candidates: Mapping[Block, Sequence[OperatingPoint]],
     rule: QueueingRule,
 ) -> str:
     """Name the point that comes nearest to the limit, and the limit that would admit it."""

@@ -87,10 +87,8 @@ class _InterferencePart(m.Part):
             _KindPart.from_fields(gpu=gpu, model=model, batch=batch, rank=rank)
             for (gpu, model, batch), rank in serving.ranks.items()
         ]
-        pairs = [
-            _PairPart.from_fields(**pair._asdict(), slowdown=factor)
-            for pair, factor in serving.interference.pairs.items()
-        ]
+        measured = serving.interference.pairs.items()
+        pairs = [_PairPart.from_object(pair, slowdown=factor) for pair, factor in measured]
         bound = _OuterPart.from_fields(problem=serving.outer, solution=outer)
         return cls.from_fields(classes=serving.classes, kinds=kinds, pairs=pairs, outer=bound)
 
@@ -105,12 +103,13 @@ class _InterferencePart(m.Part):
                 found[pair] = part.slowdown
             serving = pose_beside(solo, Interference(found), self.classes)
         wanted = self.of_plan(serving, None)
-        for key, why in (
-            ("kinds", "by how much they slow others"),
-            ("pairs", "those of this plan's batches by their GPUs' keys, and >= 1"),
-        ):
-            where = "sharing", "interference", key
-            agree(self.to_json(key)[key], wanted.to_json(key)[key], why, *where)
+        why = {
+            "kinds": "by how much they slow others",
+            "pairs": "those of this plan's batches by their GPUs' keys, and >= 1",
+        }
+        found, follows = self.to_json(*why), wanted.to_json(*why)
+        for key in why:
+            agree(found[key], follows[key], why[key], "sharing", "interference", key)
         return serving
 
 
@@ -131,9 +130,9 @@ class SharedPoint(PointPart):
             for point in serving.points.get((service.name, block), ()):
                 posed = serving.problem.job(service.name).point(block, amount_of(point))
                 assert posed is not None  # the problem was made of the points
-                found.append(cls.from_fields(
-                    service=service.name, block=block, gpu=serving.instance_of(block)[0],
-                    length_ms=1000 * posed.length, supply_rps=None, **cls.point_fields(point),
+                found.append(cls.from_object(
+                    point, service=service.name, block=block, gpu=serving.instance_of(block)[0],
+                    length_ms=1000 * posed.length, supply_rps=None,
                 ))  # fmt: skip
         return found
 
@@ -168,8 +167,6 @@ class SharingPart(m.Part):
         of_pair: dict[tuple[str, Block], list[OperatingPoint]] = {}
         for index, part in enumerate(points):
             with f.blaming("operating_points", index):
-                f.refuse_unknown(part.service, "service", problem.job_names, "service")
-                f.refuse_unknown(part.block, "block", problem.blocks, "block")
                 if classes_in(part.block) is None:  # others are made anew of these
                     of_pair.setdefault((part.service, part.block), []).append(part.point())
         by_amount = {pair: tuple(sorted(own, key=amount_of)) for pair, own in of_pair.items()}
