@@ -125,10 +125,7 @@ def read_interference(path: StrPath) -> Interference:
         model, device, profile = (row[name].word() for name in ("model", "device", "profile"))
         batch, beside = row["batch"].integer(minimum=1), row["beside_model"].word()
         other = row["beside_batch"].integer(minimum=1)
-        try:
-            pair = _checked(Pair(model, device, profile, batch, beside, other))
-        except (InvalidOption, InvalidProblem) as fault:
-            raise row["profile"].error(str(fault)) from None
+        pair = _checked(Pair(model, device, profile, batch, beside, other))
         return pair, row["slowdown"].number(above=0)
 
     return Interference(read_keyed(read_table(path, INTERFERENCE_COLUMNS), make, "pair"))

@@ -229,13 +229,37 @@ _LIMIT_IN_MICROSECONDS = (
 _SCATTER = Fraction(21, 20)  # repeated measurements differ by a few per cent
 
 
+def list_points(services: Iterable[Service], known: Measurements) -> list[OperatingPoint]:
+    """List the points of models that a service runs."""
+    measured = (known.measured[model] for model in dict.fromkeys(each.model for each in services))
+    return [point for own in measured for each in own.values() for point in each]
+
+
+def find_odd_data(
+    services: Sequence[Service], known: Measurements, gpus: Sequence[Gpu], *, batches: bool
+) -> tuple[str, ...]:
+    """Say what looks odd about services and points that are known to go together.
+
+    `batches`: whether to name points whose latency is not what their throughput says.
+    """
+    points = list_points(services, known)
+    measured = {each.model: known.measured[each.model] for each in services}
+    found = [*_find_odd_units(points)]
+    # latencies in a wrong unit make every limit look wrong: one mistake, one warning
+    if not found:
+        if batches and (slow := [point for point in points if point.is_slow]):
+            why = "a batch takes longer than processes x batch / throughput; the longer time counts"
+            found.append(describe_odd(slow, len(points), "operating points", why))
+        found += _find_odd_limits(services, measured)
+    return (*found, *_find_shrinking(measured, gpus))
+
+
 def describe_odd(odd: Sequence[object], among: int, what: str, verdict: str) -> str:
     """Say how many things look odd, of how many, why, and which is the first."""
     return f"{len(odd)} of {among} {what}: {verdict}; for example: {odd[0]}"
 
 
-def unit_warnings(points: Sequence[OperatingPoint]) -> Iterator[str]:
-    """Compare throughput x latency with batch x processes."""
+def _find_odd_units(points: Sequence[OperatingPoint]) -> Iterator[str]:
     found: dict[str, list[OperatingPoint]] = {}
     several: dict[str, list[OperatingPoint]] = {}
     for point in points:
@@ -269,14 +293,7 @@ def _verdict(ratio: Fraction) -> str:
     return "throughput x latency is far from batch x processes; check both units"
 
 
-def batch_time_warnings(points: Sequence[OperatingPoint]) -> Iterator[str]:
-    """Name points whose latency is clearly longer than their throughput says."""
-    if slow := [point for point in points if point.is_slow]:
-        longer = "a batch takes longer than processes x batch / throughput; the longer time counts"
-        yield describe_odd(slow, len(points), "operating points", longer)
-
-
-def limit_warnings(services: Sequence[Service], measured: Measured) -> Iterator[str]:
+def _find_odd_limits(services: Sequence[Service], measured: Measured) -> Iterator[str]:
     """Name services whose latency limit looks as if it stood in another unit than milliseconds."""
     found: dict[str, list[str]] = {}
     extremes: dict[str, tuple[Fraction, Fraction]] = {}  # thousands of services may run one model
@@ -302,7 +319,7 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> Iterator[
         yield describe_odd(examples, len(services), "services", verdict)
 
 
-def shrinking_warnings(measured: Measured, gpus: Sequence[Gpu]) -> Iterator[str]:
+def _find_shrinking(measured: Measured, gpus: Sequence[Gpu]) -> Iterator[str]:
     """Name models that were measured faster on a smaller instance: true, or a shifted column."""
     rate = attrgetter("throughput_rps")
     for (model, own), gpu in product(measured.items(), gpus):

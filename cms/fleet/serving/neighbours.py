@@ -1,17 +1,4 @@
-"""Services in time on shares that slow one another: a problem to plan with, and one to bound with.
-
-How long a batch takes depends on the mix on the rest of the GPU, so a block's name says what may be
-beside it. A *kind* is a model in batches of some size. Kinds are ordered by how much they slow
-others in the mean and divided into classes 1 to g; a mix is of the class of its highest kind. On a
-block ``mps:60 (2 beside 1)`` a mix is of class 2 at most, and the mix on the rest of the GPU, on
-``mps:40 (1 beside 2)``, is of class 1 at most. A block without such a remark has no neighbour.
-
-Two problems have these blocks. In the **inner** one a batch takes as long as beside the worst of
-what may be there, so its schedules meet every limit beside their neighbours. In the **outer** one
-it takes as long as beside the best of its neighbour's class and all higher ones; a schedule that
-meets the limits beside its neighbours keeps them there too, so what is proved to be needed there is
-needed.
-"""
+"""Services in time on shares that slow one another: one problem plans, and another bounds."""
 
 from __future__ import annotations
 
@@ -35,29 +22,21 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import shown, whole
 from .interference import Interference, Pair
 from .measurements import InstanceKind
-from .operating_point import mps_share
 from .time_sharing import SharedServing, amount_of
 
 DEFAULT_CLASSES = 3
 #: A model, and how much of it is taken together.
 Kind: TypeAlias = tuple[str, int]
+_SHARE = re.compile(r"(.*:)?mps:[0-9]+")
 _REMARK = re.compile(r" \(([0-9]+) beside ([0-9]+)\)")
 
 
 def find_pair(shape: AnyConfiguration) -> tuple[Block, Block] | None:
     """Return the two MPS shares that a configuration is; None if it has no two."""
-    if not isinstance(shape, Configuration):
-        return None
-    blocks = [block for block, count in shape.blocks.items() for _ in range(count)]
-    if len(blocks) != 2 or any(mps_share(_profile(block)) is None for block in blocks):
+    blocks = [*Counter(shape.blocks).elements()] if isinstance(shape, Configuration) else []
+    if len(blocks) != 2 or not all(map(_SHARE.fullmatch, blocks)):
         return None
     return blocks[0], blocks[1]
-
-
-def _profile(block: Block) -> str:
-    """The profile in a block's name, before which a GPU's key may stand."""
-    key, colon, profile = block.partition(":")
-    return block if key == "mps" or not colon else profile
 
 
 def kind_of(serving: SharedServing, service: str, block: Block, amount: Fraction) -> Kind:
@@ -103,7 +82,16 @@ def rank_kinds(table: Interference, kinds: Iterable[Kind], classes: int) -> dict
 class NeighbourServing(SharedServing):
     """A problem of blocks that are shared in time and slowed by what is beside them.
 
-    Its ``problem`` is the inner image: what solves it meets every limit beside its neighbours.
+    How long a batch takes depends on the mix on the rest of the GPU, so a block's name says what
+    may be beside it. A *kind*, a model in batches of some size, is of a class from 1 by how much it
+    slows others in the mean; a mix is of the class of its highest kind. On a block ``mps:60 (2
+    beside 1)`` a mix is of class 2 at most, and that on the rest of the GPU, on ``mps:40 (1 beside
+    2)``, of class 1 at most. A block without such a remark has no neighbour.
+
+    In the **inner** image, ``problem``, a batch takes as long as beside the worst of what may be
+    there: its schedules meet every limit. In the **outer** one it takes as long as beside the best
+    of its neighbour's class and all higher ones; a schedule that meets the limits beside its
+    neighbours meets them there too, so what is proved to be needed there is needed.
 
     Examples
     --------
@@ -117,7 +105,7 @@ class NeighbourServing(SharedServing):
     """
 
     solo: SharedServing  #: the same without interference
-    outer: TimeSharedProblem  #: a bound of its cost holds whatever is beside what
+    outer: TimeSharedProblem
     #: The pairs of batches that were measured there, under the GPUs' keys; none is below 1.
     interference: Interference
     classes: int

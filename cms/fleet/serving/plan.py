@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...certificate.certificate import Certificate
 from ...errors import InvalidSchedule, UnsupportedProblem
@@ -380,20 +380,19 @@ class Plan(Viewed, Tabular):
         """Return what one service gets; KeyError if there is none of this name."""
         return self.services[self.serving.problem.job_index(name)]
 
-    def _places(self, content: Content) -> list[tuple[int, Fraction]]:
-        """Order what blocks are given to by the services, then by their batches."""
-        amounts = {content: Fraction(0)} if isinstance(content, str) else content
-        place = self.serving.problem.job_index
-        return sorted((place(name), amount) for name, amount in amounts.items())
-
     def _group(self, group: MachineGroup) -> PlanGroup:
-        serving, index = self.serving, self.serving.problem.block_index
+        serving, problem = self.serving, self.serving.problem
+        index, place = problem.block_index, problem.job_index
+
+        def order(entry: tuple[tuple[Block, Content], int]) -> tuple[Any, ...]:
+            """By the blocks, then by the services that they are given to, then by the batches."""
+            block, content = entry[0]
+            amounts = {content: Fraction(0)} if isinstance(content, str) else content
+            return index[block], sorted((place(name), amount) for name, amount in amounts.items())
+
         idle = dict(group.configuration.blocks)
         used = []
-        for (block, content), count in sorted(
-            group.assignment.items(),
-            key=lambda entry: (index[entry[0][0]], self._places(entry[0][1])),
-        ):
+        for (block, content), count in sorted(group.assignment.items(), key=order):
             if serves := serving.served(content, block):
                 idle[block] -= count
                 used.append(Instances(block, serving.profile_of(block), count, serves))

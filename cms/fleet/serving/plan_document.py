@@ -35,6 +35,8 @@ from .document_parts import (
     AvailablePart,
     Queue,
     ServicePart,
+    SharedPoint,
+    SharingPart,
     SuppliedPart,
     agree,
     allowed_configurations,
@@ -52,7 +54,6 @@ from .posing import AnyServing
 from .queueing import QueueingRule
 from .service import Promise
 from .serving_problem import ServingProblem, pose_job
-from .shared_document import SharedPoint, SharingPart
 from .time_sharing import SharedServing
 
 
@@ -192,8 +193,8 @@ class _AnyPlan(m.Document):
                 )  # fmt: skip
         for index, part in enumerate(self.operating_points):
             for kind, known in (("service", problem.job_names), ("block", problem.blocks)):
-                at = "operating_points", index, kind
-                f.refuse_unknown(getattr(part, kind), kind, known, *at)
+                name = getattr(part, kind)
+                f.refuse_unknown(name, kind, known, "operating_points", index, kind)
         serving = self.serving(
             rule, services=f.build_each(self.services, ServicePart.build, "services"),
             problem=problem, gpus=self.devices, warnings=self.warnings,
@@ -201,9 +202,13 @@ class _AnyPlan(m.Document):
             rate_margin=self.rate_margin, currency=self.currency,
         )  # fmt: skip
         refuse_other_terms(self.operating_points, serving)
-        for violation in check(problem, self.solution.schedule) if self.solution.cost else ():
-            raise f.refusal(None, "solution", what=f"{{}} is not valid: {violation}")
-        outer = self.outer(serving)
+        solutions, outer = [(problem, self.solution, ["solution"])], self.outer()
+        if outer is not None and isinstance(serving, NeighbourServing):
+            at = ["sharing", "interference", "outer", "solution"]
+            solutions.append((serving.outer, outer, at))
+        for posed, found, at in solutions:
+            for violation in () if found.cost is None else check(posed, found.schedule):
+                raise f.refusal(None, *at, what=f"{{}} is not valid: {violation}")
         with f.blaming("solution"):
             plan = Plan(serving, self.solution, outer)
         # what is written out for readers has to follow from the rest
@@ -213,15 +218,15 @@ class _AnyPlan(m.Document):
             "checkers": "those that know the form of the proof", "groups": "as the solution has",
             "operating_points": "by the rule, the problem and its point",
         }  # fmt: skip
-        found, wanted = (of.to_json(*derived) for of in (self, type(self).from_object(plan)))
+        said, wanted = (of.to_json(*derived) for of in (self, type(self).from_object(plan)))
         for key, why in derived.items():
-            agree(found[key], wanted[key], why, key)
+            agree(said[key], wanted[key], why, key)
         return plan
 
     @abstractmethod
     def serving(self, rule: QueueingRule | None, **common: Any) -> AnyServing: ...
 
-    def outer(self, serving: AnyServing) -> Solution | None:
+    def outer(self) -> Solution | None:
         return None
 
     @classmethod
@@ -314,16 +319,10 @@ class SharedPlanDocument(_AnyPlan):
             raise _other_kind("sharing in time", "have blocks of their own")
         return self.sharing.serving(self.operating_points, **common)
 
-    def outer(self, serving: AnyServing) -> Solution | None:
-        """Return the solution of the problem that bounds, checked."""
-        if self.sharing.interference is None or not isinstance(serving, NeighbourServing):
-            return None
-        found = self.sharing.interference.outer.solution
-        if found is not None and found.cost is not None:
-            for violation in check(serving.outer, found.schedule):
-                at = "sharing", "interference", "outer", "solution"
-                raise f.refusal(None, *at, what=f"{{}} is not valid: {violation}")
-        return found
+    def outer(self) -> Solution | None:
+        """Return the solution of the problem that bounds."""
+        told = self.sharing.interference
+        return None if told is None else told.outer.solution
 
     @classmethod
     def from_object(cls, value: Plan, **other: Any) -> Self:

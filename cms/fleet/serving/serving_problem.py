@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
@@ -17,15 +18,7 @@ from ...values.numbers import Number, shown
 from ..hardware import Gpu
 from .gpus_used import AvailableGpus, block_prefixes, build_machine_types, list_configurations
 from .load_curve import FillTimes, PointKey, fills_of, key_of
-from .measurements import (
-    InstanceKind,
-    Measurements,
-    batch_time_warnings,
-    find_points,
-    limit_warnings,
-    shrinking_warnings,
-    unit_warnings,
-)
+from .measurements import InstanceKind, Measurements, find_odd_data, find_points
 from .operating_point import OperatingPoint
 from .queueing import QueueingRule
 from .service import Promise, Service
@@ -171,36 +164,24 @@ class PlanRequest(ServingTerms):
     costs: Mapping[str, Number] | None
     group_limits: tuple[GroupLimit, ...]
 
-    @property
-    def points(self) -> list[OperatingPoint]:
-        """The points of models that a service runs, in a row."""
-        models = dict.fromkeys(each.model for each in self.services)
-        measured = (self.known.measured[model].values() for model in models)
-        return [point for own in measured for each in own for point in each]
-
     def find_candidates(
         self,
-    ) -> tuple[dict[Service, dict[Block, list[OperatingPoint]]], dict[InstanceKind, None]]:
+    ) -> tuple[list[dict[Block, list[OperatingPoint]]], dict[InstanceKind, None]]:
         """Return the points that each service may run, by block, and the instances of them all."""
-        prefix, used = block_prefixes(self.gpus), dict[InstanceKind, None]()
-        found = {}
-        for service in self.services:
-            candidates = find_points(service, self.known, self.gpus)
-            used.update(dict.fromkeys(candidates))
-            found[service] = {prefix[k] + name: own for (k, name), own in candidates.items()}
-        return found, used
+        prefix = block_prefixes(self.gpus)
+        found = [find_points(service, self.known, self.gpus) for service in self.services]
+        by_block = [{prefix[k] + name: ps for (k, name), ps in own.items()} for own in found]
+        return by_block, dict.fromkeys(kind for own in found for kind in own)
 
     def limit_to(self, used: Iterable[InstanceKind]) -> PlanRequest:
         """Return the request with GPUs together that only differ in profiles that nothing uses."""
         if not self.available:
             return self
-        profiles = [*used]
-        found: dict[AvailableGpus, int] = {}
-        names: dict[str, str] = {}
+        profiles, found, names = [*used], Counter[AvailableGpus](), dict[str, str]()
         for each in self.available:
             own = {profile for key, profile in profiles if key == each.gpu}
             alike = replace(each.limit_to(own), count=0)
-            found[alike] = found.get(alike, 0) + each.count
+            found[alike] += each.count
             names[each.name] = alike.name
         groups = tuple(
             GroupLimit(one.name, {names[key]: n for key, n in one.weights.items()}, one.at_most)
@@ -222,18 +203,6 @@ class PlanRequest(ServingTerms):
     def kept(self) -> dict[str, Any]:
         """What a serving problem keeps as it is."""
         return {each.name: getattr(self, each.name) for each in fields(ServingTerms)}
-
-    def warnings(self, *, batches: bool) -> tuple[str, ...]:
-        """Say what looks odd about services and points that are known to go together.
-
-        `batches`: whether to name points whose latency is not what their throughput says.
-        """
-        measured = {each.model: self.known.measured[each.model] for each in self.services}
-        units = tuple(unit_warnings(self.points))
-        # latencies in a wrong unit make every limit look wrong: one mistake, one warning
-        odd_limits = () if units else limit_warnings(self.services, measured)
-        slow = batch_time_warnings(self.points) if batches and not units else ()
-        return (*units, *slow, *odd_limits, *shrinking_warnings(measured, self.gpus))
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -270,10 +239,8 @@ class ServingProblem(Posed[Problem]):
 
         The rule may promise nothing, or no service have a limit.
         """
-        promise = self.rule.promise
-        if self.services and all(each.latency_limit_ms is None for each in self.services):
-            return None
-        if promise is None:
+        promise, limits = self.rule.promise, [each.latency_limit_ms for each in self.services]
+        if promise is None or (limits and set(limits) == {None}):
             return None
         return replace(promise, rate_margin=self.rate_margin, routing=self.routing)
 
@@ -313,7 +280,7 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
     unservable: dict[str, str] = {}
     jobs = []
     candidates, used = request.find_candidates()
-    for service, by_block in candidates.items():
+    for service, by_block in zip(request.services, candidates, strict=True):
         supply: dict[Block, Fraction] = {}
         for block, own in by_block.items():
             ranked = (  # ties go to the lower latency, then fewer processes, then the smaller batch
@@ -337,13 +304,13 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
                 f"each of its replicas has to; the most that one serves is "
                 f"{shown(max(supply.values()))}: lower replica_share"
             )
-    request = request.limit_to(used)
+    request, batches = request.limit_to(used), rule.promise is not None
     return ServingProblem(
         problem=Problem(jobs=jobs, **request.build_machines(used)),
         rule=rule,
         points=FrozenMap(points),
         fills=FrozenMap(fills),
-        warnings=request.warnings(batches=rule.promise is not None),
+        warnings=find_odd_data(request.services, request.known, request.gpus, batches=batches),
         unservable=FrozenMap(unservable),
         **request.kept,
     )

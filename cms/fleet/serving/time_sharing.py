@@ -26,7 +26,7 @@ from ...values.numbers import Number, exact, whole
 from ...values.words import short
 from .gpus_used import SPLITS
 from .latency_rule import margin_words, require_margin
-from .measurements import describe_odd
+from .measurements import describe_odd, find_odd_data, list_points
 from .operating_point import OperatingPoint
 from .queueing import RULES, QueueingRule
 from .service import Service
@@ -303,19 +303,20 @@ def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
     unservable: dict[str, str] = {}
     jobs = []
     candidates, used = request.find_candidates()
-    for service, by_block in candidates.items():
+    for service, by_block in zip(request.services, candidates, strict=True):
         own = {block: _amounts(listed) for block, listed in by_block.items()}
         points |= {(service.name, block): listed for block, listed in own.items()}
         jobs.append(sharing.job(service, own, request.rate_margin))
         if service.rate_rps and (why := _why_unservable(service, own, sharing)):
             unservable[service.name] = why
     machines = request.build_machines(used, sharing.splits)
+    odd = find_odd_data(request.services, request.known, request.gpus, batches=False)
     return SharedServing(
         problem=TimeSharedProblem(
             jobs=jobs, rule=sharing.rule, max_jobs=sharing.max_services, **machines
         ),
         points=FrozenMap(points),
-        warnings=(*request.warnings(batches=False), *_warnings(request)),
+        warnings=(*odd, *_warnings(request)),
         unservable=FrozenMap(unservable),
         sharing=sharing,
         **request.kept,
@@ -384,10 +385,10 @@ def _why_unservable(
 
 
 def _warnings(request: PlanRequest) -> Iterator[str]:
-    apart = [point for point in request.points if _differs(point)]
-    if apart:
+    points = list_points(request.services, request.known)
+    if apart := [point for point in points if _differs(point)]:
         yield describe_odd(
-            apart, len(request.points), "operating points",
+            apart, len(points), "operating points",
             "the latency and processes x batch / throughput differ by more than 1 %; the longer of "
             "the two counts as the batch's length",
         )  # fmt: skip
