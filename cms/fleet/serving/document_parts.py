@@ -365,9 +365,9 @@ class _InterferencePart(m.Part):
             "kinds": "by how much they slow others",
             "pairs": "those of this plan's batches by their GPUs' keys, and >= 1",
         }
-        found, wanted = (of.to_json(*why) for of in (self, self.of_plan(serving, None)))
+        told, wanted = (of.to_json(*why) for of in (self, self.of_plan(serving, None)))
         for key in why:
-            agree(found[key], wanted[key], why[key], "sharing", "interference", key)
+            agree(told[key], wanted[key], why[key], "sharing", "interference", key)
         outer = "sharing", "interference", "outer", "problem"
         require_problem(self.outer.problem, serving.outer, *outer)
         return serving

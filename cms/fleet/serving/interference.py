@@ -244,7 +244,8 @@ def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tu
         new = {pair: value for pair, value in made.pairs.items() if pair not in measured}
         parts = 10**_SHOWN_PLACES
         found |= {pair: Fraction(math.ceil(value * parts), parts) for pair, value in new.items()}
-        misses = [abs(made.pairs[pair] / max(value, 1) - 1) for pair, value in measured.items()]
+        one = Fraction(1)
+        misses = [abs(made.pairs[pair] / max(value, one) - 1) for pair, value in measured.items()]
         mean, most = (f"{float(100 * m):.1f} %" for m in (sum(misses) / len(misses), max(misses)))
         said.append(
             f"{len(new)} of {len(made)} slowdowns on {device} "

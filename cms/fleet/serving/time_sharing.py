@@ -352,7 +352,7 @@ def _amounts(points: Sequence[OperatingPoint]) -> tuple[OperatingPoint, ...]:
 
 
 def _cycle_rule(rule: str | DutyCycleRule | QueueingRule) -> DutyCycleRule:
-    if rule in [*DutyCycleRule]:
+    if isinstance(rule, str) and rule in _RULES:
         return DutyCycleRule(rule)
     known = ", ".join(f"{name} ({what})" for name, what in _RULES.items())
     if isinstance(rule, str) and rule not in RULES:
