@@ -275,10 +275,7 @@ class PlanDocument(_AnyPlan):
             supply[name][block] = counted.supply(serving.service(name), point)
         wanted = Problem(
             configurations=allowed_configurations(serving),
-            jobs=[
-                pose_job(each, serving.planned_rps(each), supply[each.name], serving)
-                for each in serving.services
-            ],
+            jobs=[pose_job(each, supply[each.name], serving) for each in serving.services],
             machine_types=problem.machine_types,
             group_limits=problem.group_limits,
         )

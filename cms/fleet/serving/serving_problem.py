@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from ...problem.machine_problem import MachineProblem
@@ -55,6 +56,10 @@ class ServingTerms:
     available: tuple[AvailableGpus, ...] = ()
     currency: str = ""  #: of costs, which are then by the hour; empty: costs are numbers
 
+    def planned_rps(self, service: Service) -> Fraction:
+        """Return the rate that is planned for: the service's with the margin."""
+        return service.rate_rps * (1 + self.rate_margin)
+
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Posed(ServingTerms, ABC, Generic[P]):
@@ -76,10 +81,6 @@ class Posed(ServingTerms, ABC, Generic[P]):
     @abstractmethod
     def rule_name(self) -> str:
         """What the rule is called that says what an instance counts for."""
-
-    @abstractmethod
-    def planned_rps(self, service: Service) -> Fraction:
-        """Return the rate that is planned for: the service's, and what is added to it."""
 
     @abstractmethod
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
@@ -229,10 +230,6 @@ class ServingProblem(Posed[Problem]):
         """The rule's name."""
         return self.rule.name
 
-    def planned_rps(self, service: Service) -> Fraction:
-        """Return the service's rate with the margin."""
-        return service.rate_rps * (1 + self.rate_margin)
-
     @property
     def promise(self) -> Promise | None:
         """What a plan may say of latencies; None if that is nothing.
@@ -256,10 +253,9 @@ class ServingProblem(Posed[Problem]):
 
     def can_serve(self, service: str) -> bool:
         """Whether some block serves it within its limit, and enough for a replica."""
-        most = max(self.supply(service, block) for block in self.problem.blocks)
-        return most > 0 and most >= _least_replica(
-            self.problem.jobs[self.problem.job_index(service)]
-        )
+        problem = self.problem
+        most = max(self.supply(service, block) for block in problem.blocks)
+        return 0 < most >= _least_replica(problem.jobs[problem.job_index(service)])
 
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
         """Return what such an instance does for a service; nothing if it cannot serve it."""
@@ -295,14 +291,13 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
                     known[place] = fills_of([own[at]], own)[place[1]]
                 fills[service.name, block] = known[place]
         if service.rate_rps and not supply:
-            unservable[service.name] = _why_unservable(service, by_block, rule)
-        planned = service.rate_rps * (1 + request.rate_margin)
-        jobs.append(job := pose_job(service, planned, supply, request))
-        if supply and max(supply.values()) < _least_replica(job):
+            every = chain.from_iterable(by_block.values())
+            unservable[service.name] = _why_unservable(service, every, rule)
+        jobs.append(job := pose_job(service, supply, request))
+        if supply and (most := max(supply.values())) < (least := _least_replica(job)):
             unservable[service.name] = (
-                f"{service.name}: no instance serves {shown(_least_replica(job))} requests/s, as "
-                f"each of its replicas has to; the most that one serves is "
-                f"{shown(max(supply.values()))}: lower replica_share"
+                f"{service.name}: no instance serves {shown(least)} requests/s, as each of its "
+                f"replicas has to; the most that one serves is {shown(most)}: lower replica_share"
             )
     request, batches = request.limit_to(used), rule.promise is not None
     return ServingProblem(
@@ -316,18 +311,14 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
     )
 
 
-def pose_job(
-    service: Service,
-    planned: Fraction,
-    supply: Mapping[Block, Fraction],
-    terms: PlanRequest | ServingProblem,
-) -> Job:
+def pose_job(service: Service, supply: Mapping[Block, Fraction], terms: ServingTerms) -> Job:
     """Pose the job of a service, with the replicas that it asks for.
 
     Without a share each of r serves 1 / (2 r) of the rate, so that none is one in name only. In
     equal shares none is; and where no instance serves so much, none of them matters much.
     """
-    count, share, routing = service.min_replicas, terms.replica_share, terms.routing
+    planned, routing = terms.planned_rps(service), terms.routing
+    count, share = service.min_replicas, terms.replica_share
     if share is None and count:
         small = max(supply.values(), default=Fraction(0)) < planned / (2 * count)
         share = Fraction(0) if small or routing == "equal" else None
@@ -340,16 +331,9 @@ def _least_replica(job: Job) -> Fraction:
     return Fraction(0) if job.replicas is None else job.replicas.share * job.demand
 
 
-def _why_unservable(
-    service: Service,
-    candidates: Mapping[Block, Sequence[OperatingPoint]],
-    rule: QueueingRule,
-) -> str:
+def _why_unservable(service: Service, points: Iterable[OperatingPoint], rule: QueueingRule) -> str:
     """Name the point that comes nearest to the limit, and the limit that would admit it."""
-    fastest = min(
-        (point for own in candidates.values() for point in own),
-        key=lambda point: (point.latency_ms, -point.throughput_rps),
-    )
+    fastest = min(points, key=lambda point: (point.latency_ms, -point.throughput_rps))
     limit = service.latency_limit_ms
     meets = "serves it" if limit is None else f"meets {shown(limit)} ms"
     return (
