@@ -11,13 +11,13 @@ from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from ...problem.machine_problem import MachineProblem
-from ...problem.parts import Block, GroupLimit, Job, Replicas
+from ...problem.parts import Block, GroupLimit, Job, MachineType, Replicas
 from ...problem.problem import Problem
 from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
 from ...values.numbers import Number, shown
 from ..hardware import Gpu
-from .gpus_used import AvailableGpus, block_prefixes, build_machine_types, list_configurations
+from .gpus_used import AvailableGpus, block_prefixes, key_by_gpu, list_configurations, name_caps
 from .load_curve import FillTimes, PointKey, fills_of, key_of
 from .measurements import InstanceKind, Measurements, find_odd_data, find_points
 from .operating_point import OperatingPoint
@@ -192,12 +192,26 @@ class PlanRequest(ServingTerms):
         return replace(self, available=there, group_limits=groups)
 
     def build_machines(self, used: Iterable[InstanceKind], splits: str = "any") -> dict[str, Any]:
-        """Return the configurations with these kinds of instances, and the machine types."""
-        types, groups = build_machine_types(self.gpus, self.limits, self.costs, self.available)
+        """Return the configurations with these kinds of instances, the machine types and limits.
+
+        InvalidOption for a limit or cost of no GPU here, or given twice.
+        """
+        limits = key_by_gpu("limit", self.limits, self.gpus)
+        costs = key_by_gpu("cost", self.costs, self.gpus)
+        there, groups = self.available, [*self.group_limits]
+        types = [MachineType(g.key, costs.get(g.key, 1), limits.get(g.key)) for g in self.gpus]
+        if there:
+            prices = {each.name: each.cost for each in types}
+            types = [MachineType(each.name, each.cost(prices), each.count) for each in there]
+            names = {key: name for name, key in name_caps(there).items()}
+            for key, cap in limits.items():
+                own = {each.name: each.count for each in there if each.gpu == key}
+                if cap < sum(own.values()):
+                    groups.append(GroupLimit(names[key], dict.fromkeys(own, 1), cap))
         return {
-            "configurations": list_configurations(self.gpus, used, splits, self.available),
+            "configurations": list_configurations(self.gpus, used, splits, there),
             "machine_types": types,
-            "group_limits": (*self.group_limits, *groups),
+            "group_limits": groups,
         }
 
     @property
