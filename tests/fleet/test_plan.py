@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import solve
+from cms import BlockPrices, Proof, Status, solve
 from cms.errors import FileError, InvalidSchedule
 from cms.files import problem_from_json, solution_from_json
 from cms.fleet import (
@@ -32,6 +32,7 @@ from cms.fleet import (
 from cms.fleet.serving.plan import placed_instances
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solution import StopReason
 from instances import published
 from tests.files.test_schemas import require_valid, validator
 from tests.fleet.plans import GONE, NASTY, many_services, mixed_plan, point, set_at
@@ -105,6 +106,14 @@ def test_a_plan_takes_a_valid_solution_of_its_own_problem_or_none(plan: Plan) ->
     group["assignment"] = [["3g.40gb", "chat", 1], ["1g.10gb", "images", 2]]
     with pytest.raises(FileError, match="solution is not valid: job 'images' has"):
         plan_from_json(document)
+    made = of_one_point()
+    nothing = replace(
+        made.solution, schedule=Schedule([]), cost=Fraction(0), status=Status.FEASIBLE,
+        proof=Proof.NONE, lower_bound=Fraction(0), certificate=BlockPrices({}),
+        stop_reason=StopReason.FINISHED,
+    )  # fmt: skip
+    with pytest.raises(FileError, match="solution is not valid: job 'chat' has 0 of its demand"):
+        plan_from_json(plan_to_json(Plan(made.serving, nothing)))
     empty = of_one_point(limit=1)
     assert empty.groups == ()
     assert (empty.services[0].provided_rps, empty.services[0].headroom) == (0, -1)
