@@ -354,13 +354,9 @@ class _InterferencePart(m.Part):
     def serving(self, solo: SharedServing) -> NeighbourServing:
         """Make both images anew of the pairs; refuse other classes or pairs than follow."""
         with f.blaming("sharing", "interference", "pairs"):
-            found: dict[Pair, Fraction] = {}
-            for index, part in enumerate(self.pairs):
-                pair = Pair(*(getattr(part, key) for key in Pair._fields))
-                if pair in found:
-                    raise f.refusal("one a pair", index, what=f"{{}} is the second of {pair}")
-                found[pair] = part.slowdown
-            serving = pose_beside(solo, Interference(found), self.classes)
+            keyed = {Pair(*(getattr(p, key) for key in Pair._fields)): p for p in self.pairs}
+            table = Interference({pair: part.slowdown for pair, part in keyed.items()})
+            serving = pose_beside(solo, table, self.classes)
         why = {
             "kinds": "by how much they slow others",
             "pairs": "those of this plan's batches by their GPUs' keys, and >= 1",
