@@ -208,10 +208,6 @@ class _Qualified(NamedTuple):
     def name(self) -> Block:
         return f"{self.block} ({self.own} beside {self.other})"
 
-    @property
-    def facing(self) -> Block:
-        return f"{self.beside} ({self.other} beside {self.own})"
-
 
 def _qualify(
     solo: SharedServing, table: Interference, classes: int
@@ -275,7 +271,8 @@ def _shapes(
         alone.update(new)
         for one in qualified.get(pair, ()):
             if pair[0] != pair[1] or one.own >= one.other:
-                yield Configuration(Counter((one.name, one.facing)), shape.machine)
+                facing = f"{one.beside} ({one.other} beside {one.own})"
+                yield Configuration(Counter((one.name, facing)), shape.machine)
 
 
 # --- the exact check: it knows pairs and points, and nothing of classes -------------------------

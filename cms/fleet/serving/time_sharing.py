@@ -267,14 +267,8 @@ class SharedServing(Posed[TimeSharedProblem]):
 
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the most items per second that one such block gives a service, alone on it."""
-        job, rule = self.problem.job(service), self.sharing.rule
-        points = job.points.get(block, ())
-        rates = (
-            point.amount / point.length
-            for point in points
-            if rule.admits(point.length, point.length, job.limit)
-        )
-        return max(rates, default=Fraction(0))
+        points = self.problem.usable_points(block).get(service, ())
+        return max((point.amount / point.length for point in points), default=Fraction(0))
 
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
         """Return what a mix gives each service; InvalidSchedule if an amount was not measured."""
