@@ -249,7 +249,8 @@ def allowed_configurations(serving: AnyServing) -> list[AnyConfiguration]:
     with f.blaming("problem", "blocks"):
         plain = (block for block in serving.problem.blocks if classes_in(block) is None)
         used = [serving.instance_of(block) for block in plain]
-        return list_configurations(serving.gpus, used, serving.splits, serving.available)
+        splits = serving.sharing.splits if isinstance(serving, SharedServing) else "any"
+        return list_configurations(serving.gpus, used, splits, serving.available)
 
 
 def require_problem(given: MachineProblem, wanted: MachineProblem, *at: str) -> None:

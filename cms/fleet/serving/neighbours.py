@@ -133,9 +133,9 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
         raise InvalidOption(
             f"interference is {table!r}; expected an Interference, such as read_interference reads"
         )
-    if solo.splits != "pairs":
+    if (splits := solo.sharing.splits) != "pairs":
         raise InvalidOption(
-            f"splits is {solo.splits!r}, and what slows a batch is measured beside one other "
+            f"splits is {splits!r}, and what slows a batch is measured beside one other "
             "share; with interference expected 'pairs'"
         )
     most = DEFAULT_CLASSES if classes is None else classes

@@ -89,11 +89,6 @@ class Posed(ServingTerms, ABC, Generic[P]):
         Nothing, if it is given to a service that it cannot serve.
         """
 
-    @property
-    def splits(self) -> str:
-        """How a GPU is shared under MPS, a word of ``SPLITS``."""
-        return "any"
-
     @abstractmethod
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the most requests per second that one such block gives a service alone on it."""
@@ -237,7 +232,7 @@ class ServingProblem(Posed[Problem]):
 
     rule: QueueingRule  #: what turned operating points into supply
     #: By service and block: how long batches that are not full take at these points.
-    fills: FrozenMap[tuple[str, Block], FillTimes] = field(default_factory=FrozenMap)
+    fills: FrozenMap[tuple[str, Block], FillTimes]
 
     @property
     def rule_name(self) -> str:
@@ -257,8 +252,7 @@ class ServingProblem(Posed[Problem]):
 
     def fill_times(self, service: str, block: Block) -> FillTimes:
         """Return how long batches take in such an instance; KeyError if it cannot serve it."""
-        (point,) = self.points[service, block]
-        return self.fills.get((service, block)) or FillTimes({point.batch: point.batch_ms})
+        return self.fills[service, block]
 
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the items per second that one such block counts for; 0 if it cannot serve it."""

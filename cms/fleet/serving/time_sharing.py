@@ -260,11 +260,6 @@ class SharedServing(Posed[TimeSharedProblem]):
         """Return the service's rate with margin and head-room."""
         return self.sharing.planned_rps(service.rate_rps * (1 + self.rate_margin))
 
-    @property
-    def splits(self) -> str:
-        """How a GPU is shared under MPS."""
-        return self.sharing.splits
-
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the most items per second that one such block gives a service, alone on it."""
         points = self.problem.usable_points(block).get(service, ())
