@@ -25,7 +25,7 @@ def init(session: Session, folder: Path = Path(), gpu: Text = None, force: bool 
     Every column and setting is explained. 'cms plan' works on them at once; then put your own rows
     in.
     """
-    from cms.fleet.hardware.device_file import is_device_file
+    from cms.fleet.hardware.catalogue import is_device_file
     from cms.fleet.serving.csv_input import points_template, services_template
     from cms.fleet.serving.gpus_used import DEFAULT_GPU
 

@@ -288,7 +288,7 @@ def _open_app(
 
 def _found(name: str) -> str:
     """Check a GPU's name; a device file by its whole path."""
-    from cms.fleet.hardware.device_file import is_device_file
+    from cms.fleet.hardware.catalogue import is_device_file
 
     find_gpu(name, "--gpu")
     return str(Path(name).resolve()) if is_device_file(name) else name

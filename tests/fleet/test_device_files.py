@@ -18,8 +18,7 @@ from cms.errors import FileError, InvalidOption
 from cms.files.model import build
 from cms.fleet import plan_from_json, plan_to_json
 from cms.fleet.hardware import Gpu, enumeration, list_gpus, read_gpu
-from cms.fleet.hardware.catalogue import _DEVICES
-from cms.fleet.hardware.device_file import MOST_PROFILES, DevicePart
+from cms.fleet.hardware.catalogue import _DEVICES, MOST_PROFILES, DevicePart
 from cms.fleet.hardware.enumeration import MOST_SETS
 from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
 from tests.fleet.plans import GONE, set_at

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cms import solve
+from cms import BlockPrices, Proof, Status, solve
 from cms.errors import FileError, InvalidSchedule
 from cms.files import problem_from_json, solution_from_json
 from cms.fleet import (
@@ -30,6 +30,7 @@ from cms.fleet import (
 from cms.fleet.serving.plan import placed_instances
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solution import StopReason
 from instances import published
 from tests.files.test_schemas import require_valid, validator
 from tests.fleet.plans import GONE, NASTY, many_services, mixed_plan, point, set_at
@@ -103,6 +104,14 @@ def test_a_plan_takes_a_valid_solution_of_its_own_problem_or_none(plan: Plan) ->
     group["assignment"] = [["3g.40gb", "chat", 1], ["1g.10gb", "images", 2]]
     with pytest.raises(FileError, match="solution is not valid: job 'images' has"):
         plan_from_json(document)
+    made = of_one_point()
+    nothing = replace(
+        made.solution, schedule=Schedule([]), cost=Fraction(0), status=Status.FEASIBLE,
+        proof=Proof.NONE, lower_bound=Fraction(0), certificate=BlockPrices({}),
+        stop_reason=StopReason.FINISHED, history=(),
+    )  # fmt: skip
+    with pytest.raises(FileError, match="solution is not valid: job 'chat' has 0 of its demand"):
+        plan_from_json(plan_to_json(Plan(made.serving, nothing)))
     empty = of_one_point(limit=1)
     assert empty.groups == ()
     assert (empty.services[0].provided_rps, empty.services[0].headroom) == (0, -1)
@@ -190,7 +199,7 @@ def test_a_rule_or_devices_of_ones_own_come_back_as_they_were() -> None:
         ("rule.latency_share", "1/2", "rule is batch latency < 0.5 x the limit, expected .* 0.45"),
         ("rule.latency_share", 2, "share of rule"),
         ("services.0.rate_rps", 300, "demand .* is .300.5., expected 300, as the rest of"),
-        ("services.0.name", "chats", "services are chats, images, expected chat, images"),
+        ("services.0.name", "chats", "name .* is .chats., expected .chat., as in the pr"),
         ("services.0.latency_limit_ms", 50, r"jobs\[0\].demand_function .*, expected only"),
         ("services.0.provided_rps", 999, r"provided_rps .* is 999, expected 331"),
         ("services.0.instances", 4, r"instances .* is 4, expected 3"),
@@ -205,8 +214,8 @@ def test_a_rule_or_devices_of_ones_own_come_back_as_they_were() -> None:
         ("operating_points.0.latency_ms", 0, "cannot be"),
         ("operating_points.0", GONE, r"jobs\[0\].demand_function .*, expected only"),
         ("operating_points.0.model", "vgg19", 'model is "vgg19", expected "'),
-        ("operating_points.0.device", H100, 'device is "h100-80gb", expected "a100-80gb", where'),
-        ("operating_points.0.profile", "7g.80gb", "profile is .* expected .* the profile of block"),
+        ("operating_points.0.device", H100, "measured on h100.*, expected a100-80gb 3g.40gb, w"),
+        ("operating_points.0.profile", "7g.80gb", "on a100-80gb 7g.80gb, expected a100-80gb 3g.4"),
         ("operating_points.0.processes", 9, "operating_points.0..fill_ms"),
         ("services.1.allowed_profiles", ["7g.80gb"], "one of 7g.80gb, which service 'images' all"),
         ("services.1.allowed_profiles", ["9g"], "service 'images' allows the profile '9g'"),
@@ -223,7 +232,7 @@ def test_a_rule_or_devices_of_ones_own_come_back_as_they_were() -> None:
         ("groups.1.instances.0.serves.0.service", "images", 'service is "images", expected "chat"'),
         ("groups.0", GONE, "groups has 1 entr"),
         ("devices.0.key", "b200-180gb", r"devices\[0\] has the key 'b200-180gb' of the catalogue"),
-        ("devices.0.key", "mine", "devices are mine, expected a100-80gb"),
+        ("devices.0.key", "mine", "key is .mine., expected .a100-80gb., as in the pr"),
         ("problem.jobs.0.demand", 1, "demand .* is 1, expected .300.5., as the rest of the plan"),
         ("solution.schedule.groups.0.count", 9, "machine_count|limit|machines"),
         ("solution.problem_sha256", "0" * 64, "problem"),

@@ -87,7 +87,7 @@ def test_build_problem_refuses_bad_terms() -> None:
         with pytest.raises(InvalidProblem, match=f"min_replicas of 'chat' is '{replicas}'; expect"):
             posed(200, replicas)
     for terms in ({"replica_share": "1/2"}, {"routing": "equal"}):
-        with pytest.raises(InvalidOption, match="one service each; leave them out"):
+        with pytest.raises(InvalidOption, match="is .* and services share instances in time"):
             build_problem([], POINTS, sharing="time", **terms)  # type: ignore[call-overload]
     with pytest.raises(CmsError, match="routing of job 'chat' is 'fair'; expected 'weighted' or"):
         posed(200, routing="fair")

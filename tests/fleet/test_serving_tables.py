@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from cms.fleet import (
     Plan,
     Service,
     build_problem,
+    get_gpu,
     plan_to_json,
     read_operating_points,
     read_plan,
@@ -272,6 +274,8 @@ def test_devices_are_told_by_the_points_and_late_shares_need_limits() -> None:
     ]
     with pytest.raises(InvalidOption, match=r"on 2 GPUs: a100-80gb, a30-24gb; say which .*--gpu"):
         build_problem([FREE], iter([A100, *MEASURED]))
+    own = replace(get_gpu("a100-80gb"), aliases=())  # a file that leaves the product names out
+    assert set(build_problem([FREE], [spelt], own).points) == {("free", "7g.80gb")}
     unknown = OperatingPoint("bert", "b999", "3g.40gb", 1, 8, 300, "26.7", origin="p.csv:2")
     with pytest.raises(InvalidProblem, match=r"^p.csv:2: .*'b999', which is not known"):
         build_problem([FREE], [unknown])

@@ -18,7 +18,7 @@ from cms.cli.app import run
 from cms.files import certificate_from_json
 from cms.files.documents import parse_document
 from cms.fleet import get_gpu
-from cms.fleet.hardware.device_file import DevicePart
+from cms.fleet.hardware.catalogue import DevicePart
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main as second_checker
 from proofs_checks.streaming.__main__ import main as folders

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from cms.fleet import get_gpu
-from cms.fleet.hardware.device_file import DevicePart
+from cms.fleet.hardware.catalogue import DevicePart
 from tests.proofs_checks.documents import Document
 
 DEVICE = DevicePart.from_object(get_gpu("a30-24gb")).to_json()

@@ -13,7 +13,7 @@ from cms import FileError, InvalidProblem, solve
 from cms.files.documents import lay_out
 from cms.fleet import OperatingPoint, Plan, Service, build_problem, get_gpu
 from cms.fleet.deployment import Deployment, FleetNode, deployment_from_json, deployment_to_json
-from cms.fleet.hardware.device_file import DevicePart
+from cms.fleet.hardware.catalogue import DevicePart
 from cms.fleet.serving import plan_to_json
 from cms.fleet.serving.capacity import sustainable_load
 from proofs_checks.checker import check_deployment, check_transition, tables

@@ -17,13 +17,7 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ..hardware import Gpu
 from ..hardware.catalogue import Device
-from ..serving.document_parts import (
-    PointPart,
-    ServiceField,
-    SuppliedPart,
-    collect_curves,
-    read_rule,
-)
+from ..serving.document_parts import ServiceField, SuppliedPart, collect_curves, read_rule
 from ..serving.load_curve import key_of
 from ..serving.plan import Plan
 from ..serving.plan_document import plan_to_json, read_plan_value
@@ -203,9 +197,8 @@ class FleetDocument(m.Document):
         """Return the fields of what nodes refer to."""
         by_name = {service.name: service for service in services}
         points = [
-            _WorkPart.from_fields(
-                name=called, service=work.service, supply_rps=work.supply_rps,
-                **PointPart.point_fields(work.point),
+            _WorkPart.from_object(
+                work.point, name=called, service=work.service, supply_rps=work.supply_rps,
                 **SuppliedPart.evidence_fields(rule, by_name[work.service], work.point),
             )
             for work, called in names.items()

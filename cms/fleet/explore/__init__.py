@@ -19,8 +19,7 @@ from ...simplification.simplify import simplify_schedule
 from ...solving.solve import solve
 from ...values.numbers import Number, exact
 from ..hardware import Gpu, get_gpu, read_gpu
-from ..hardware.catalogue import gpu_called
-from ..hardware.device_file import is_device_file
+from ..hardware.catalogue import gpu_called, is_device_file
 from ..serving import Plan, Scenario, read_operating_points, read_services
 from ..what_if.services import changed_services, named_service
 

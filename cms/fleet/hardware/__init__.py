@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from .catalogue import get_gpu, list_gpus, read_gpu
-from .device import Gpu
+from .device import MPS_CLIENTS, Evidence, Gpu, Layout, Placement, Profile, mps_shares
 from .enumeration import LayoutCounts
-from .profile import MPS_CLIENTS, Evidence, Layout, Placement, Profile, mps_shares
 
 __all__ = ["get_gpu", "list_gpus", "read_gpu", "mps_shares", "Gpu", "Profile", "Placement"]
 __all__ += ["Layout", "LayoutCounts", "Evidence", "MPS_CLIENTS"]

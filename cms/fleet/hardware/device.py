@@ -1,4 +1,4 @@
-"""A GPU of the catalogue: its profiles, and the configurations that its placement rules allow."""
+"""A GPU: its profiles, and the configurations that its placement rules or MPS allow."""
 
 from __future__ import annotations
 
@@ -7,17 +7,76 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from operator import itemgetter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ...errors import InvalidOption
-from ...problem.parts import Configuration
+from ...problem.parts import Configuration, SizeBoundedConfigurations
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
-from ...values.numbers import whole
+from ...values.numbers import Number, exact, format_exact, whole
 from ...values.views import Viewed
 from . import enumeration
 from .enumeration import Counts, LayoutCounts, Places, Shape, Table
-from .profile import Evidence, Layout, Placement, Profile
+
+#: Of an instance with one of these, a GPU holds one at most: its JPEG and OFA engines exist once.
+MEDIA_ATTRIBUTES = frozenset({"me", "me.all"})
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One kind of GPU instance, as a device file describes it; None is unknown."""
+
+    name: str  #: as the driver prints it: ``3g.40gb``; it says how much memory only roughly
+    family: str  #: without the card's memory: ``3g``, ``1g.double`` (double memory), ``1g+me``
+    id: int | None  #: the driver's profile id
+    compute: int  #: slices it takes, in which compute is not linear: see `sms`
+    memory: int  #: slices it takes
+    starts: tuple[int, ...]  #: the memory slices at which an instance can start
+    max: int  #: at most this many on one GPU
+    sms: int | None = None  #: streaming multiprocessors
+    memory_mib: int | None = None  #: as the driver gives it; never computed from the name
+    #: ``("me",)`` for ``1g.10gb+me``; an engine left out is written with its sign: ``("-me",)``.
+    attributes: tuple[str, ...] = ()
+    since_driver: str | None = None  #: the first driver branch that offers it
+    other_names: tuple[str, ...] = ()  #: what other drivers call the same profile (``7g.79gb``)
+    #: The first driver branch that calls it `name`; those before it take the first other name.
+    named_since: str | None = None
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it is a plain profile: no attributes, and not the one with double memory."""
+        return self.family == f"{self.compute}g"
+
+    @property
+    def has_media_engines(self) -> bool:
+        """Whether it holds the engines of which a GPU can give away one set only."""
+        return not MEDIA_ATTRIBUTES.isdisjoint(self.attributes)
+
+
+class Placement(NamedTuple):
+    """An instance in its place: a profile's name and its first memory slice."""
+
+    profile: str
+    start: int
+
+    def __str__(self) -> str:
+        return f"{self.profile}@{self.start}"
+
+
+#: A set of instances on one GPU, in the order of their starts.
+Layout: TypeAlias = tuple[Placement, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Where figures of a device file come from."""
+
+    fields: tuple[str, ...]  #: which it vouches for
+    evidence: str  #: ``page``, ``code`` (both public), ``capture`` (of a device) or ``measured``
+    source: str  #: the document, repository or device
+    driver: str | None = None  #: its version, where one was running
+    date: str | None = None  #: of the document or capture, ``YYYY-MM-DD``
+
 
 #: Instances with their starts.
 Placed: TypeAlias = Sequence[tuple[Profile, int]]
@@ -133,7 +192,7 @@ class Gpu(Viewed):
 
     def is_layout(self, layout: Iterable[tuple[str, int]]) -> bool:
         """Whether these instances can be on one GPU at once, in any order; none at all can."""
-        return not find_layout_fault(self.key, self._table(()), self._placed(layout))
+        return not self._find_fault(self._placed(layout))
 
     def maximal_layouts_around(
         self, layout: Iterable[tuple[str, int]], profiles: Iterable[str] | None = None
@@ -165,8 +224,6 @@ class Gpu(Viewed):
         unknown, a count is not a whole number >= 0 or `around` is no layout.
         """
         chosen, wanted, (table, _) = self._asked(counts, around)
-        if not chosen:
-            return ()
         places = enumeration.first_layouts(table).get(wanted)
         return None if places is None else _layout(chosen, places)
 
@@ -175,15 +232,13 @@ class Gpu(Viewed):
     ) -> tuple[Layout, ...]:
         """Return every choice of starts for exactly these instances; `place` takes the first."""
         chosen, wanted, (table, _) = self._asked(counts, around)
-        if not chosen:
-            return ((),)
-        found = enumeration.layouts_of(table, wanted)
+        found = enumeration.layouts_of(table, wanted) if chosen else ((),)
         return tuple(_layout(chosen, places) for places in found)
 
     def why_not(self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()) -> str:
         """Say in words why these instances cannot be placed, beside a layout; empty if they can."""
         chosen, wanted, (table, there) = self._asked(counts, around)
-        if not chosen or wanted in enumeration.first_layouts(table):
+        if wanted in enumeration.first_layouts(table):
             return ""
         return _reason(self.key, dict(zip(chosen, wanted, strict=True)), table, there)
 
@@ -219,7 +274,7 @@ class Gpu(Viewed):
     ) -> tuple[Table, Placed]:
         """Return what a layout leaves of the GPU for some profiles, and its instances by start."""
         there = self._placed(around)
-        if why := find_layout_fault(self.key, self._table(()), there):
+        if why := self._find_fault(there):
             raise InvalidOption(f"no layout of {self.key}: {why}")
         # what is beyond the last slice is taken too
         occupied = -1 << self.memory_slices
@@ -230,20 +285,40 @@ class Gpu(Viewed):
         table, held = self._table(chosen), [profile.name for profile, _ in there]
         shapes = []
         for profile, shape in zip(chosen, table.shapes, strict=True):
-            most, starts = shape.max - held.count(profile.name), tuple[int, ...]()
-            if most > 0 and shape.compute <= compute and not (shape.media and media):
-                own = (1 << shape.memory) - 1
-                starts = tuple(at for at in shape.starts if not occupied & own << at)
+            most, own = shape.max - held.count(profile.name), (1 << shape.memory) - 1
+            fits = most > 0 and shape.compute <= compute and not (shape.media and media)
+            starts = tuple(at for at in shape.starts if fits and not occupied & own << at)
             # A maximum that no longer binds is forgotten: more layouts leave the same table.
             shapes.append(shape._replace(starts=starts, max=min(most, len(starts))))
         left = table._replace(shapes=tuple(shapes), compute_slices=compute)
         return left, sorted(there, key=itemgetter(1))
 
+    def _find_fault(self, placed: Placed) -> str:
+        """Say which rule some instances on the whole GPU break; nothing if they are a layout.
+
+        The rules are read off the profiles here, not asked of the enumeration.
+        """
+        for profile, start in placed:
+            if start not in profile.starts:
+                return f"{profile.name} starts at {_or(profile.starts)}, not at {start}"
+            if start + profile.memory > self.memory_slices:
+                return f"{profile.name}@{start} ends beyond the {self.memory_slices} memory slices"
+        for (one, at), (two, other) in combinations(placed, 2):
+            if max(at, other) < min(at + one.memory, other + two.memory):
+                return f"{one.name}@{at} and {two.name}@{other} share memory slices"
+        for profile, count in Counter(profile for profile, _ in placed).items():
+            if count > profile.max:
+                return f"{count} x {profile.name}: at most {profile.max}"
+        if sum(profile.has_media_engines for profile, _ in placed) > 1:
+            return "at most one instance with media engines (+me)"
+        needed, total = sum(profile.compute for profile, _ in placed), self.compute_slices
+        if needed > total:
+            return f"its instances take {needed} compute slices, {self.key} has {total}"
+        return ""
+
     def _placed(self, layout: Iterable[tuple[str, int]]) -> Placed:
-        return [
-            (self.profile(name), whole(start, f"start of {name!r}", error=InvalidOption))
-            for name, start in layout
-        ]
+        what = "start of {!r}".format
+        return [(self.profile(n), whole(at, what(n), error=InvalidOption)) for n, at in layout]
 
     def _chosen(self, profiles: Iterable[str] | None) -> tuple[Profile, ...]:
         """Return profiles by name: more memory first, then more compute, then as in the file."""
@@ -266,30 +341,6 @@ def _layout(chosen: Iterable[Profile], places: Places) -> Layout:
     return tuple(Placement(names[i], start) for i, start in places)
 
 
-def find_layout_fault(gpu: str, table: Table, placed: Placed) -> str:
-    """Say which rule some instances placed on a whole GPU break; nothing if they are a layout.
-
-    The rules are read off the profiles here, not asked of the enumeration.
-    """
-    for profile, start in placed:
-        if start not in profile.starts:
-            return f"{profile.name} starts at {_or(profile.starts)}, not at {start}"
-        if start + profile.memory > table.memory_slices:
-            return f"{profile.name}@{start} ends beyond the {table.memory_slices} memory slices"
-    for (one, at), (two, other) in combinations(placed, 2):
-        if max(at, other) < min(at + one.memory, other + two.memory):
-            return f"{one.name}@{at} and {two.name}@{other} share memory slices"
-    for profile, count in Counter(profile for profile, _ in placed).items():
-        if count > profile.max:
-            return f"{count} x {profile.name}: at most {profile.max}"
-    if sum(profile.has_media_engines for profile, _ in placed) > 1:
-        return "at most one instance with media engines (+me)"
-    needed = sum(profile.compute for profile, _ in placed)
-    if needed > table.compute_slices:
-        return f"its instances take {needed} compute slices, {gpu} has {table.compute_slices}"
-    return ""
-
-
 def _reason(gpu: str, wanted: Mapping[Profile, int], table: Table, there: Placed) -> str:
     """Name every sum that is exceeded, else the smallest part of `wanted` with no starts."""
     own = Counter(profile for profile, _ in there)
@@ -301,18 +352,15 @@ def _reason(gpu: str, wanted: Mapping[Profile, int], table: Table, there: Placed
     ]
     media = {profile: count for profile, count in wanted.items() if profile.has_media_engines}
     holding = [place for place in there if place[0].has_media_engines]
-    kinds = {*media, *(profile for profile, _ in holding)}
-    if media and sum(media.values()) + len(holding) > 1 and len(kinds) > 1:
+    if media and len({*media, *(profile for profile, _ in holding)}) > 1:
         reasons.append(
             f"{_counted(media)}: at most one instance with media engines (+me) on one {gpu}"
             + (f", which has {_places(holding)}" if holding else "")
         )
     beside = f" beside {_places(there)}" if there else ""
     taken = sum(profile.memory for profile, _ in there)
-    for what, total in (
-        ("compute", table.compute_slices),
-        ("memory", table.memory_slices - taken),
-    ):
+    left = {"compute": table.compute_slices, "memory": table.memory_slices - taken}
+    for what, total in left.items():
         terms = [(count, getattr(profile, what)) for profile, count in wanted.items()]
         needed = sum(count * size for count, size in terms)
         if needed > total:
@@ -328,7 +376,7 @@ def _reason(gpu: str, wanted: Mapping[Profile, int], table: Table, there: Placed
     for profile in wanted:
         while stuck[profile]:
             fewer = stuck | {profile: stuck[profile] - 1}
-            if not any(fewer.values()) or tuple(fewer.values()) in placeable:
+            if tuple(fewer.values()) in placeable:
                 break
             stuck = fewer
     stuck = {profile: count for profile, count in stuck.items() if count}
@@ -342,10 +390,7 @@ def _reason(gpu: str, wanted: Mapping[Profile, int], table: Table, there: Placed
 
 
 def _counted(wanted: Mapping[Profile, int]) -> str:
-    return " + ".join(
-        f"{count} x {profile.name}" if count > 1 else profile.name
-        for profile, count in wanted.items()
-    )
+    return " + ".join(f"{n} x {p.name}" if n > 1 else p.name for p, n in wanted.items())
 
 
 def _places(there: Placed) -> str:
@@ -355,3 +400,40 @@ def _places(there: Placed) -> str:
 def _or(numbers: tuple[int, ...]) -> str:
     *most, last = map(str, numbers)
     return f"{', '.join(most)} or {last}" if most else f"{last} only"
+
+
+#: An MPS daemon serves at most this many clients of one GPU.
+MPS_CLIENTS = 48
+
+
+def mps_shares(
+    steps: Iterable[Number], *, machine: str, prefix: str = ""
+) -> SizeBoundedConfigurations:
+    """Share a whole GPU by MPS: any clients whose active-thread percentages sum to at most 100.
+
+    MPS and MIG do not mix on one GPU here: the shares are of a GPU whose MIG mode is off, of the
+    machine type `machine`. `steps` are the shares that a client can have, each once, in per cent of
+    the GPU: > 0, at most 100. The block of 40 per cent is called ``mps:40``, after a `prefix`. MPS
+    allows at most 48 clients on a GPU. InvalidOption names a wrong step.
+
+    Examples
+    --------
+    >>> shares = mps_shares([10, 25, 40], machine="a100-80gb-mps")
+    >>> shares.capacity, shares.max_blocks, list(shares.sizes)
+    (Fraction(100, 1), 48, ['mps:10', 'mps:25', 'mps:40'])
+    """
+    sizes = {}
+    for step in steps:
+        share = exact(step, "MPS step", error=InvalidOption)
+        if not 0 < share <= 100:
+            raise InvalidOption(
+                f"MPS step is {format_exact(share)}; expected per cent of a GPU, "
+                "more than 0 and at most 100"
+            )
+        block = f"{prefix}mps:{format_exact(share)}"
+        if block in sizes:
+            raise InvalidOption(f"MPS step {format_exact(share)} occurs twice; give it once")
+        sizes[block] = share
+    if not sizes:
+        raise InvalidOption("no MPS steps; give the shares a client can have, such as [10, 25, 50]")
+    return SizeBoundedConfigurations(sizes, capacity=100, machine=machine, max_blocks=MPS_CLIENTS)

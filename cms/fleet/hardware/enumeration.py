@@ -9,7 +9,6 @@ which exist once. Sets are counted by (1) and (2) before anything is listed; a t
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -97,9 +96,7 @@ def sets_without_overlap(table: Table) -> int:
     beyond = [1] * (table.memory_slices + 1)
     for start in reversed(range(table.memory_slices)):
         beyond[start] = beyond[start + 1] + sum(
-            beyond[start + shape.memory]
-            for shape in table.shapes
-            if start in shape.starts and start + shape.memory <= table.memory_slices
+            beyond[start + table.shapes[i].memory] for i, at in placements(table) if at == start
         )
     return beyond[0] - 1
 
@@ -111,22 +108,16 @@ def nodes(table: Table) -> tuple[Node, ...]:
             f"these profiles allow {sets} sets of instances that do not overlap; at most "
             f"{MOST_SETS} are listed: plan with fewer profiles"
         )
-    places = placements(table)
-    # where the places from each slice on begin
-    starts = [start for _, start in places]
-    first_from = [bisect_left(starts, s) for s in range(table.memory_slices + 1)]
-    found: list[Node] = []
+    places, found = placements(table), list[Node]()
 
-    def extend(node: Node, first: int) -> None:
+    def extend(node: Node) -> None:
         # Instances are added in the order of their starts, so each layout is reached once.
-        for place in places[first:]:
-            child = _with(table, node, place)
-            if child is not None:
+        for place in places:
+            if node.occupied < 1 << place[1] and (child := _with(table, node, place)) is not None:
                 found.append(child)
-                i, start = place
-                extend(child, first_from[start + table.shapes[i].memory])
+                extend(child)
 
-    extend(Node((), (0,) * len(table.shapes), 0, 0, 0), 0)
+    extend(Node((), (0,) * len(table.shapes), 0, 0, 0))
     return tuple(found)
 
 
@@ -157,8 +148,8 @@ def maximal_nodes(table: Table) -> tuple[Node, ...]:
 
 @lru_cache(_CACHED_TABLES)
 def first_layouts(table: Table) -> dict[Counts, Places]:
-    """Each multiset that can be placed, with the first layout that places it."""
-    first: dict[Counts, Places] = {}
+    """Each multiset that can be placed, the empty one too, with the first layout that does."""
+    first: dict[Counts, Places] = {(0,) * len(table.shapes): ()}
     for node in nodes(table):
         first.setdefault(node.counts, node.places)
     return first
@@ -176,7 +167,7 @@ def layouts_of(table: Table, counts: Counts) -> tuple[Places, ...]:
 
 def multisets(table: Table) -> tuple[Counts, ...]:
     """Every multiset that can be placed, the one with the largest instances first."""
-    return tuple(sorted(first_layouts(table), reverse=True))
+    return tuple(sorted(first_layouts(table), reverse=True))[:-1]
 
 
 def maximal_multisets(table: Table) -> tuple[Counts, ...]:
@@ -199,7 +190,7 @@ def layout_counts(table: Table) -> LayoutCounts:
     return LayoutCounts(
         len(nodes(table)),
         len(maximal_nodes(table)),
-        len(first_layouts(table)),
+        len(multisets(table)),
         len({node.counts for node in maximal_nodes(table)}),
         len(maximal_multisets(table)),
     )

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node as YamlNode
 
 _TAG = "tag:yaml.org,2002:"
-_MERGE = _TAG + "merge"
 #: Levels of values in each other, and characters: of a device in YAML, which has 5 and less than
 #: 10,000, and of a stream of documents, after which an alias is refused. The parser
 #: takes 20 microseconds a character, and time that grows with the square of the depth.
@@ -66,9 +65,7 @@ def _yaml_documents(source: Source, holds: str, longest: int) -> list[Parsed]:
     try:
         for root in yaml.compose_all(text):
             if root is not None and root.tag != _TAG + "null":
-                reader = _Reader(source)
-                value = reader.read(root, ())
-                found.append(Parsed(value, replace(source, places=reader.places)))
+                found.append(_read_tree(source, root))
     except MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         what = f"this is no YAML: {' '.join(str(fault.problem or fault.context).split())}"
@@ -84,69 +81,63 @@ def _yaml_documents(source: Source, holds: str, longest: int) -> list[Parsed]:
     return found
 
 
-class _Reader:
-    """Turns a YAML tree into values and notes where each of them and its key stand."""
+def _read_tree(source: Source, root: YamlNode) -> Parsed:
+    """Turn a YAML tree into values, and note where each of them and its key stand."""
+    from ruamel.yaml.nodes import MappingNode, SequenceNode
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self.places: dict[tuple[str | int, ...], tuple[int, int | None]] = {}
-        self._length = 0
-        self._seen: set[int] = set()
-        self._within: set[int] = set()
+    places: dict[tuple[str | int, ...], tuple[int, int | None]] = {}
+    length, seen, within = 0, set[int](), set[int]()
 
-    def read(self, node: YamlNode, path: tuple[str | int, ...], key_at: int | None = None) -> Any:
-        from ruamel.yaml.nodes import MappingNode, SequenceNode
+    def fault(what: str, node: YamlNode, **told: Any) -> FileError:
+        return source.error(what, node.start_mark.index, **told)
 
+    def read(node: YamlNode, path: tuple[str | int, ...], key_at: int | None = None) -> Any:
+        nonlocal length
         # An alias is the anchored node, met again: a few nested ones make a text of any size.
-        if id(node) in self._within or (id(node) in self._seen and self._length > LONGEST_STREAM):
-            what = "holds itself" if id(node) in self._within else "is used again too often"
-            raise self._error(f"a value {what} by an alias (*name)", node)
-        self._seen.add(id(node))
-        self._within.add(id(node))
-        self._length += 2
+        if id(node) in within or (id(node) in seen and length > LONGEST_STREAM):
+            what = "holds itself" if id(node) in within else "is used again too often"
+            raise fault(f"a value {what} by an alias (*name)", node)
+        seen.add(id(node))
+        within.add(id(node))
+        length += 2
         value: Any
         if isinstance(node, MappingNode):
             value, merged = {}, dict[str, Any]()
-            brought = [each for key, each in node.value if key.tag == _MERGE]
+            brought = [each for key, each in node.value if key.tag == _TAG + "merge"]
             lists = (each.value if isinstance(each, SequenceNode) else [each] for each in brought)
             for one in reversed([*chain.from_iterable(lists)]):  # the first before the others
                 if not isinstance(one, MappingNode):
                     expected = "an alias of a mapping, or a list of them"
-                    raise self._error("a merge key (<<) brings no keys", one, expected=expected)
-                merged |= self.read(one, path)
+                    raise fault("a merge key (<<) brings no keys", one, expected=expected)
+                merged |= read(one, path)
             for key, entry in node.value:
-                if key.tag == _MERGE:
+                if key.tag == _TAG + "merge":
                     continue
                 if not isinstance(key.value, str):
-                    expected = 'a key such as "starts"'
-                    raise self._error("a key is no plain text", key, expected=expected)
+                    raise fault("a key is no plain text", key, expected='a key such as "starts"')
                 at, name = key.start_mark.index, _joined(key.value)
                 if name in value:
-                    raise twice(self._source, name, at)
-                self._length += len(name)
-                value[name] = self.read(entry, (*path, name), at)
+                    raise twice(source, name, at)
+                length += len(name)
+                value[name] = read(entry, (*path, name), at)
             value = merged | value
         elif isinstance(node, SequenceNode):
-            value = [self.read(each, (*path, at)) for at, each in enumerate(node.value)]
+            value = [read(each, (*path, at)) for at, each in enumerate(node.value)]
         else:
-            value = self._scalar(node)
-        self.places[path] = node.start_mark.index, key_at
-        self._within.remove(id(node))
+            text, kind = _joined(str(node.value)), str(node.tag).removeprefix(_TAG)
+            length += len(text)
+            value = text
+            if kind in ("null", "bool"):
+                value = None if kind == "null" else text.lower() == "true"
+            elif kind in ("int", "float") and _JSON_NUMBER.fullmatch(text):
+                value = number_at(source, text, node.start_mark.index)
+            elif kind not in ("int", "float", "str", "timestamp"):
+                raise fault(f"the tag {node.tag} is not read here", node, fix="remove it")
+        places[path] = node.start_mark.index, key_at
+        within.remove(id(node))
         return value
 
-    def _error(self, what: str, node: YamlNode, **told: Any) -> FileError:
-        return self._source.error(what, node.start_mark.index, **told)
-
-    def _scalar(self, node: YamlNode) -> Any:
-        text, kind = _joined(str(node.value)), str(node.tag).removeprefix(_TAG)
-        self._length += len(text)
-        if kind in ("null", "bool"):
-            return None if kind == "null" else text.lower() == "true"
-        if kind in ("int", "float") and _JSON_NUMBER.fullmatch(text):
-            return number_at(self._source, text, node.start_mark.index)
-        if kind not in ("int", "float", "str", "timestamp"):
-            raise self._error(f"the tag {node.tag} is not read here", node, fix="remove it")
-        return text
+    return Parsed(read(root, ()), replace(source, places=places))
 
 
 def _joined(text: str) -> str:

@@ -1,16 +1,4 @@
-"""The capacity rule: an instance counts for the largest rate that it sustains within the limit.
-
-The shipped tables of loads say how much of its throughput an instance may use. It has c processes
-that take at most b requests at once, each for a batch time L; the limit is `ratio` times L. The
-rate (load times c b / L) that is sustained never falls when c, b, the ratio or the tolerated late
-share grows, so each of them is rounded down to an entry.
-
-``loads/certified.json`` holds the exact chain of one process; every entry is proved in integers
-(``proofs_checks/queueing.py``), also for all lower rates. An instance of c processes counts as c of
-them, fed at random. ``loads/simulated.json`` holds several processes on one queue: lower ends of
-99 % intervals, at this load and every lower one of a grid, and the least over several shapes of the
-times of batches that are not full.
-"""
+"""The capacity rule: an instance counts for the largest rate that it sustains within the limit."""
 
 from __future__ import annotations
 
@@ -41,7 +29,17 @@ _FOLDER = Path(__file__).parent / "loads"
 
 
 class _Table(NamedTuple):
-    """Loads in thousandths by late share, processes, sixteenths of ratio and batch, ascending."""
+    """Loads in thousandths by late share, processes, sixteenths of ratio and batch, ascending.
+
+    An instance has c processes that take at most b requests at once, each for a batch time L; the
+    limit is `ratio` times L. The rate (load times c b / L) that is sustained never falls when c, b,
+    the ratio or the late share grows, so each of them is rounded down to an entry.
+
+    ``certified.json`` holds the exact chain of one process, proved in integers, also for all lower
+    rates (``proofs_checks/queueing.py``). ``simulated.json`` holds several processes on one queue:
+    lower ends of 99 % intervals, at this load and every lower one of a grid, the least over several
+    shapes of the times of batches that are not full.
+    """
 
     late_shares: Sequence[Fraction]
     processes: Sequence[int]
@@ -119,8 +117,7 @@ def digest(document: Mapping[str, Any]) -> str:
     return sha256(json.dumps(figures, separators=(",", ":")).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """Why a point counts for what it does."""
 
     kind: str  #: ``measured`` or ``simulated`` (a load curve), ``table`` or ``certified``
@@ -218,14 +215,13 @@ class CapacityRule:
         self, service: Service, points: Iterable[OperatingPoint]
     ) -> list[Fraction]:
         """Return the late shares at which points may count for more, ascending."""
-        share, _ = self._asked(service)
         curves = (self.curves.get(key_of(point)) for point in points)
         known = {*late_shares(), *(curve.late_share for curve in curves if curve is not None)}
-        return sorted(each for each in known if each > share)
+        return sorted(each for each in known if each > self.tolerated(service))
 
     def tolerated(self, service: Service) -> Fraction:
         """Return how many requests of a service may be late."""
-        return self._asked(service)[0]
+        return self.late_share if service.late_share is None else service.late_share
 
     def evidence(self, service: Service, point: OperatingPoint) -> Evidence:
         """What the supply of a point rests on, for a service with a limit."""
@@ -298,8 +294,7 @@ class CapacityRule:
 
     def _asked(self, service: Service) -> tuple[Fraction, str]:
         """The late share and the queue that hold for a service."""
-        share = self.late_share if service.late_share is None else service.late_share
-        return share, service.queue or self.queue
+        return self.tolerated(service), service.queue or self.queue
 
     def _curve(self, service: Service, point: OperatingPoint) -> LoadCurve | None:
         """The point's curve, if it says enough: it is of one queue, and not of a larger share."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ...files.numerals import number_in
@@ -120,40 +121,7 @@ def _share(cell: Cell) -> Fraction:
     return cell.number(above=0)
 
 
-_SERVICES = """\
-# What to serve: a row for each service. The rows below are examples: put yours in their place.
-#
-# service           its name; each once
-# model             what it runs, as the table of operating points calls it
-# rate_rps          items per second that must be served, in the busiest minute
-# latency_limit_ms  what 99 % of the answers may take, in milliseconds; empty: no limit
-#
-# Columns you may add:
-# allowed_profiles  profiles it may run on, blanks between them (2g.20gb 3g.40gb); empty: all
-# late_share        how many answers may be later than the limit (0.01 if left empty)
-# queue             where requests wait: instance, or process (instance if left empty)
-#
-# Lines that begin with # are skipped. Decimal commas need semicolons between the cells.
-service,model,rate_rps,latency_limit_ms
-search,bert,600,120
-chat,bert,45.5,200
-photos,resnet50,2500,60
-archive,resnet50,300,
-"""
-_POINTS = """\
-# What was measured: a row for each way of running a model on an instance of a GPU.
-# The numbers below are made up: measure your own models and put the results in their place.
-#
-# model           the model
-# device          the GPU, a key of 'cms gpus' or a product name
-# profile         the MIG profile, or mps:40 for 40 % of a whole GPU shared by MPS
-# processes       processes inside the instance
-# batch           items in a batch
-# throughput_rps  items per second of the whole instance, all its processes together
-# latency_ms      milliseconds that one batch takes, without the wait before it
-#
-# Leave out what did not run. More rows give more to choose from, and none is needed.
-"""
+_TEMPLATES = Path(__file__).parent / "templates"
 #: Items per second of a whole GPU in batches of 8: orders of magnitude, not measurements.
 _MODELS = {"bert": 800, "resnet50": 3000}
 #: (processes, batch) and the part of the whole GPU's throughput that is reached with them.
@@ -162,7 +130,7 @@ _SETTINGS = {(1, 1): 0.45, (1, 8): 0.9, (2, 8): 1.0}
 
 def services_template() -> str:
     """Return a table of services to begin with."""
-    return _SERVICES
+    return (_TEMPLATES / "services.csv").read_text("utf-8")
 
 
 def points_template(gpu: Gpu) -> str:
@@ -183,4 +151,4 @@ def points_template(gpu: Gpu) -> str:
                 latency = round(1000 * processes * batch / throughput, 1)
                 own = model, gpu.key, profile.name, processes, batch
                 writer.writerow((*own, f"{throughput:g}", f"{latency:g}"))
-    return _POINTS + text.getvalue()
+    return (_TEMPLATES / "operating_points.csv").read_text("utf-8") + text.getvalue()

@@ -1,29 +1,42 @@
-"""What several documents say of services, operating points and queueing rules."""
+"""What several documents say of services, points, rules, available GPUs and sharing in time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import chain, product
 from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field
 
 from ...files import fields as f
 from ...files import model as m
 from ...files.numerals import is_whole
 from ...files.parsed import show_value
-from ...files.problems import problem_to_json
+from ...files.problems import EmbeddedProblem, problem_to_json
+from ...files.solutions import SolutionDocument
 from ...problem.machine_problem import MachineProblem
-from ...problem.parts import AnyConfiguration, MachineType
+from ...problem.parts import AnyConfiguration, Block, MachineType
+from ...solving.solution import Solution
+from ...time_sharing.duty_cycle import DutyCycleRule
+from ...time_sharing.problem import TimeSharedProblem
+from ...values.frozen import FrozenMap
 from ...values.numbers import shown
+from ...values.words import count
 from .capacity import CapacityRule
 from .gpus_used import AvailableGpus, HeldInstance, list_configurations
+from .interference import Interference, Pair
 from .latency_rule import LatencyRule
 from .load_curve import POINT_KEYS, LoadCurve, PointKey, key_of
-from .measurements import InstanceKind, find_allowed_instances, is_measured_on
-from .neighbours import classes_in
-from .operating_point import OperatingPoint, mps_share
+from .measurements import InstanceKind, find_allowed_instances, find_instance
+from .neighbours import NeighbourServing, classes_in, pose_beside
+from .operating_point import OperatingPoint
+from .plan import Plan
 from .posing import AnyServing
 from .queueing import RULES, QueueingRule, evidence_of, with_latency_margin
 from .service import Service
+from .time_sharing import Headroom, SharedServing, TimeSharing, amount_of
 
 Queue = Literal["instance", "process"]
 
@@ -40,18 +53,13 @@ class ServicePart(m.Part):
     allowed_profiles: tuple[f.Text, ...] | None
     extra: dict[str, f.Text]
 
-    def service(self) -> Service:
+    def build(self) -> Any:
         """Build the service."""
         return Service(**{key: getattr(self, key) for key in ServicePart.model_fields})
 
 
-class _OnlyService(ServicePart):
-    def build(self) -> Service:
-        return self.service()
-
-
 #: A service in a document.
-ServiceField = Annotated[Service, m.Built(_OnlyService)]
+ServiceField = Annotated[Service, m.Built(ServicePart)]
 
 
 class PointPart(m.Part):
@@ -69,11 +77,6 @@ class PointPart(m.Part):
     def point(self) -> OperatingPoint:
         """Build the point."""
         return OperatingPoint(**{key: getattr(self, key) for key in PointPart.model_fields})
-
-    @classmethod
-    def point_fields(cls, point: OperatingPoint) -> dict[str, Any]:
-        """Return the fields of a point."""
-        return {key: getattr(point, key) for key in PointPart.model_fields}
 
 
 class _CurvePart(m.Part):
@@ -110,9 +113,7 @@ class SuppliedPart(PointPart):
     ) -> dict[str, Any]:
         """Return what a supply rests on: a load curve of the point, or a table of the rule's."""
         found = None if rule is None else evidence_of(rule, service, point)
-        if found is None:
-            return {"evidence": None, "load_curve": None}
-        return {"evidence": found.kind, "load_curve": found.curve}
+        return dict(zip(("evidence", "load_curve"), found or (None, None), strict=True))
 
 
 def read_whole_keys(table: Mapping[str, Fraction], expected: str, *at: str) -> dict[int, Fraction]:
@@ -140,34 +141,28 @@ def agree(found: Any, wanted: Any, why: str, *at: str | int) -> None:
     """Check what is written out for readers, plain JSON values, against what follows."""
     if found == wanted and type(found) is type(wanted):
         return
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        for key, value in wanted.items():
-            if key not in found:
-                raise f.refusal(f"{show_value(value)}, {why}", *at, what=f"{{}} has no {key!r}")
-            agree(found[key], value, why, *at, key)
-        words = f"only {', '.join(wanted)}" if wanted else "nothing there"
-        raise f.refusal(f"{words}, {why}", *at)
-    if isinstance(found, list) and isinstance(wanted, list):
-        if len(found) != len(wanted):
-            what = f"{{}} has {len(found)} entries"
-            raise f.refusal(f"{len(wanted)} entries, {why}", *at, what=what)
-        for index, value in enumerate(wanted):
-            agree(found[index], value, why, *at, index)
-    else:
+    if type(found) is not type(wanted) or not isinstance(found, dict | list):
         raise f.refusal(f"{show_value(wanted)}, {why}", *at)
+    if isinstance(found, list):
+        if len(found) != len(wanted):
+            what = f"{{}} has {count(len(found), 'entry')}"
+            raise f.refusal(f"{count(len(wanted), 'entry')}, {why}", *at, what=what)
+        found, wanted = dict(enumerate(found)), dict(enumerate(wanted))
+    for key, value in wanted.items():
+        if key not in found:
+            raise f.refusal(f"{show_value(value)}, {why}", *at, what=f"{{}} has no {key!r}")
+        agree(found[key], value, why, *at, key)
+    words = f"only {', '.join(wanted)}" if wanted else "nothing there"
+    raise f.refusal(f"{words}, {why}", *at)
 
 
 class _LatencyRulePart(m.Part):
+    MAKES: ClassVar[Any] = LatencyRule
     name: f.Text
-    latency_share: f.Exact
+    share: f.Exact = Field(alias="latency_share")
     strict: f.Flag
     source: f.Text = ""
     latency_margin: f.Exact = f.omitted(Fraction(0))
-
-    def build(self) -> LatencyRule:
-        told = dict(self)
-        with f.blaming("latency_share"):
-            return LatencyRule(share=told.pop("latency_share"), **told)
 
 
 class _CapacityRulePart(m.Part):
@@ -187,24 +182,18 @@ def read_rule(
         raise f.refusal('an object with "name"')
     if not isinstance(name := value["name"], str):
         raise f.refusal("a text", "name")
-    if own is not None:
-        if own.name != name:
-            raise f.refusal(f'"{own.name}", the rule that was given', "name")
-        return own.with_curves(curves) if isinstance(own, CapacityRule) and curves else own
-    kind = _LatencyRulePart if "latency_share" in value else _CapacityRulePart
-    if kind is _CapacityRulePart and "late_share" not in value:
-        raise f.refusal(
-            what=f"the rule {name!r} is not known here",
-            fix="give read_plan the rule it was made with",
-        )
-    rule: LatencyRule | CapacityRule = m.read_part(kind, value).build()
-    known = RULES.get(name)
-    if known is not None and with_latency_margin(known, rule.latency_margin) != rule:
-        raise f.refusal(f"{known}, which is what {name!r} means", what=f"{{}} is {rule}")
-    if isinstance(rule, CapacityRule) and curves:
-        with f.blaming():
-            return rule.with_curves(curves)
-    return rule
+    if own is not None and own.name != name:
+        raise f.refusal(f'"{own.name}", the rule that was given', "name")
+    rule, kind = own, _LatencyRulePart if "latency_share" in value else _CapacityRulePart
+    if rule is None:
+        if kind is _CapacityRulePart and "late_share" not in value:
+            fix = "give read_plan the rule it was made with"
+            raise f.refusal(what=f"the rule {name!r} is not known here", fix=fix)
+        rule = found = m.read_part(kind, value).build()
+        known = RULES.get(name)
+        if known is not None and with_latency_margin(known, found.latency_margin) != found:
+            raise f.refusal(f"{known}, which is what {name!r} means", what=f"{{}} is {found}")
+    return rule.with_curves(curves) if isinstance(rule, CapacityRule) and curves else rule
 
 
 class HeldPart(m.Part):
@@ -255,22 +244,21 @@ def require_available(
     return [each.gpu for each in available]
 
 
-_WHY = "as the rest of the plan has"
-
-
 def allowed_configurations(serving: AnyServing) -> list[AnyConfiguration]:
     """Return what the devices allow with the profiles that there are blocks of."""
     with f.blaming("problem", "blocks"):
         plain = (block for block in serving.problem.blocks if classes_in(block) is None)
         used = [serving.instance_of(block) for block in plain]
-        return list_configurations(serving.gpus, used, serving.splits, serving.available)
+        splits = serving.sharing.splits if isinstance(serving, SharedServing) else "any"
+        return list_configurations(serving.gpus, used, splits, serving.available)
 
 
 def require_problem(given: MachineProblem, wanted: MachineProblem, *at: str) -> None:
     """Refuse a problem that is not the one that the rest of its plan poses."""
     if given != wanted:
-        agree(problem_to_json(given), problem_to_json(wanted), _WHY, *at)
-        raise f.refusal(f"the one {_WHY}", *at, what="{} is another problem")
+        why = "as the rest of the plan has"
+        agree(problem_to_json(given), problem_to_json(wanted), why, *at)
+        raise f.refusal(f"the one {why}", *at, what="{} is another problem")
 
 
 def refuse_other_terms(points: Sequence[Any], serving: AnyServing) -> None:
@@ -278,43 +266,180 @@ def refuse_other_terms(points: Sequence[Any], serving: AnyServing) -> None:
     allowed: dict[str, set[InstanceKind]] = {}
     for index, service in enumerate(serving.services):
         with f.blaming("services", index, "allowed_profiles"):
-            if service.allowed_profiles is not None:
-                allowed[service.name] = {
-                    instance
-                    for name in service.allowed_profiles
-                    for instance in find_allowed_instances(name, service, serving.gpus)
-                }
+            names = service.allowed_profiles or ()
+            found = (find_allowed_instances(name, service, serving.gpus) for name in names)
+            allowed[service.name] = set(chain.from_iterable(found))
     for index, part in enumerate(points):
         with f.blaming("operating_points", index):
-            service, (key, profile) = serving.service(part.service), serving.instance_of(part.block)
-            gpu = serving.gpu_of(key)
+            service, kind = serving.service(part.service), serving.instance_of(part.block)
             if part.model != service.model:
                 expected = f'"{service.model}", which service {service.name!r} runs'
                 raise f.refusal(expected, "model")
-            if part.device != key and not is_measured_on(part.point(), gpu):
-                expected = f'"{key}", where {part.block} is, or a product name of it'
-                raise f.refusal(expected, "device")
-            others = () if mps_share(profile) is not None else gpu.profile(profile).other_names
-            if part.profile not in (profile, *others):
-                raise f.refusal(f'"{profile}", the profile of block {part.block}', "profile")
+            if (measured := find_instance(part.point(), serving.gpus)) != kind:
+                what = f"{{}} was measured on {' '.join(measured or (part.device, part.profile))}"
+                raise f.refusal(f"{' '.join(kind)}, which block {part.block} is", what=what)
             most = serving.max_processes
             if most is not None and part.processes > most:
                 raise f.refusal(f"at most max_processes = {most}", "processes")
-            if (key, profile) not in allowed.get(service.name, {(key, profile)}):
-                names = ", ".join(service.allowed_profiles or ())
-                raise f.refusal(f"one of {names}, which service {service.name!r} allows", "block")
-    lost = {
-        service.name
-        for service in serving.services
-        if service.rate_rps and not serving.can_serve(service.name)
-    }
+            if kind not in (allowed[service.name] or {kind}):
+                listed = ", ".join(service.allowed_profiles or ())
+                raise f.refusal(f"one of {listed}, which service {service.name!r} allows", "block")
+    asked = (service.name for service in serving.services if service.rate_rps)
+    lost = {name for name in asked if not serving.can_serve(name)}
     for name in serving.unservable:
         if name not in lost:
-            raise f.refusal(
-                "services that no block serves, which this one is not",
-                "unservable", name, what=f"{{}} is about {name!r}", at_key=True,
-            )  # fmt: skip
+            expected, what = "services that no block serves", f"{{}} is about {name!r}"
+            raise f.refusal(expected, "unservable", name, what=what, at_key=True)
     if missing := sorted(lost - set(serving.unservable)):
-        raise f.refusal(
-            "it, since no block serves it", "unservable", what=f"{{}} does not name {missing[0]!r}"
+        what = f"{{}} does not name {missing[0]!r}"
+        raise f.refusal("it, since no block serves it", "unservable", what=what)
+
+
+class _HeadroomPart(m.Part):
+    name: f.Text
+    overheads_ms: dict[str, f.Exact] | None
+
+    def build(self) -> Headroom:
+        table = self.overheads_ms
+        overheads = None if table is None else read_whole_keys(table, "a batch", "overheads_ms")
+        return Headroom(self.name, overheads)
+
+    @classmethod
+    def from_object(cls, value: Headroom, **other: Any) -> Self:
+        table = value.overheads_ms
+        overheads = table and {str(batch): ms for batch, ms in table.items()}
+        return cls.from_fields(name=value.name, overheads_ms=overheads)
+
+
+class _PairPart(m.Part):
+    model: f.Text
+    device: f.Text
+    profile: f.Text
+    batch: f.AtLeastOne
+    beside_model: f.Text
+    beside_batch: f.AtLeastOne
+    slowdown: f.Exact
+
+
+class _KindPart(m.Part):
+    gpu: f.Text
+    model: f.Text
+    batch: f.AtLeastOne
+    rank: f.AtLeastOne = Field(alias="class")
+
+
+class _OuterPart(m.Part):
+    problem: EmbeddedProblem
+    solution: Annotated[Solution, m.Built(SolutionDocument)] | None
+
+
+class _InterferencePart(m.Part):
+    """The pairs, the classes made of them, and the problem that bounds, with its solution."""
+
+    classes: f.AtLeastOne
+    kinds: tuple[_KindPart, ...]
+    pairs: tuple[_PairPart, ...]
+    outer: _OuterPart
+
+    @classmethod
+    def of_plan(cls, serving: NeighbourServing, outer: Solution | None) -> Self:
+        kinds = [
+            _KindPart.from_fields(gpu=gpu, model=model, batch=batch, rank=rank)
+            for (gpu, model, batch), rank in serving.ranks.items()
+        ]
+        measured = serving.interference.pairs.items()
+        pairs = [_PairPart.from_object(pair, slowdown=factor) for pair, factor in measured]
+        bound = _OuterPart.from_fields(problem=serving.outer, solution=outer)
+        return cls.from_fields(classes=serving.classes, kinds=kinds, pairs=pairs, outer=bound)
+
+    def serving(self, solo: SharedServing) -> NeighbourServing:
+        """Make both images anew of the pairs; refuse other classes or pairs than follow."""
+        with f.blaming("sharing", "interference", "pairs"):
+            keyed = {Pair(*(getattr(p, key) for key in Pair._fields)): p for p in self.pairs}
+            table = Interference({pair: part.slowdown for pair, part in keyed.items()})
+            serving = pose_beside(solo, table, self.classes)
+        why = {
+            "kinds": "by how much they slow others",
+            "pairs": "those of this plan's batches by their GPUs' keys, and >= 1",
+        }
+        told, wanted = (of.to_json(*why) for of in (self, self.of_plan(serving, None)))
+        for key in why:
+            agree(told[key], wanted[key], why[key], "sharing", "interference", key)
+        outer = "sharing", "interference", "outer", "problem"
+        require_problem(self.outer.problem, serving.outer, *outer)
+        return serving
+
+
+class SharedPoint(PointPart):
+    """A point that a mix may have, with the length of its slot."""
+
+    service: f.Text
+    block: f.Text
+    gpu: f.Text
+    length_ms: f.Exact
+    supply_rps: None  # what it counts for depends on the mix
+
+    @classmethod
+    def all(cls, serving: SharedServing) -> list[Self]:
+        """Describe all points of a problem."""
+        found = []
+        for service, block in product(serving.services, serving.problem.blocks):
+            for point in serving.points.get((service.name, block), ()):
+                posed = serving.problem.job(service.name).point(block, amount_of(point))
+                assert posed is not None  # the problem was made of the points
+                found.append(cls.from_object(
+                    point, service=service.name, block=block, gpu=serving.instance_of(block)[0],
+                    length_ms=1000 * posed.length, supply_rps=None,
+                ))  # fmt: skip
+        return found
+
+
+class SharingPart(m.Part):
+    """The terms on which services share instances in time."""
+
+    _TERMS: ClassVar = ("rule", "max_services", "splits", "headroom", "latency_margin")
+    kind: Literal["time"]
+    rule: DutyCycleRule
+    max_services: f.AtLeastOne | None
+    splits: Literal["pairs", "any"]
+    headroom: Annotated[Headroom, m.Built(_HeadroomPart)] | None
+    latency_margin: f.Exact = f.omitted(Fraction(0))
+    interference: _InterferencePart | None = f.omitted(None)
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> Self:
+        """Describe the terms of a plan."""
+        serving, told = plan.serving, None
+        assert isinstance(serving, SharedServing)
+        if isinstance(serving, NeighbourServing):
+            told = _InterferencePart.of_plan(serving, plan.outer)
+        return cls.from_object(serving.sharing, kind="time", interference=told)
+
+    def serving(
+        self, points: Sequence[SharedPoint], problem: TimeSharedProblem, **common: Any
+    ) -> SharedServing:
+        """Build what a plan was made from; its problem must be what follows from the rest."""
+        sharing = TimeSharing(**{key: getattr(self, key) for key in self._TERMS})
+        of_pair: dict[tuple[str, Block], list[OperatingPoint]] = {}
+        for index, part in enumerate(points):
+            with f.blaming("operating_points", index):
+                if classes_in(part.block) is None:  # others are made anew of these
+                    of_pair.setdefault((part.service, part.block), []).append(part.point())
+        by_amount = {pair: tuple(sorted(own, key=amount_of)) for pair, own in of_pair.items()}
+        given = SharedServing(
+            problem=problem, sharing=sharing, points=FrozenMap(by_amount), **common
         )
+        jobs = []
+        for service in given.services:
+            with f.blaming("operating_points"):
+                own = {block: by_amount.get((service.name, block), ()) for block in problem.blocks}
+                jobs.append(sharing.job(service, own, given.rate_margin))
+        wanted = TimeSharedProblem(
+            configurations=allowed_configurations(given), jobs=jobs, rule=sharing.rule,
+            machine_types=problem.machine_types, group_limits=problem.group_limits,
+            max_jobs=sharing.max_services,
+        )  # fmt: skip
+        solo = replace(given, problem=wanted)
+        serving = solo if self.interference is None else self.interference.serving(solo)
+        require_problem(problem, serving.problem, "problem")
+        return serving

@@ -1,10 +1,4 @@
-"""Measurements of gpulet: batches on shares of a GPU under MPS, and what they use.
-
-S. Choi et al., Serving Heterogeneous Machine Learning Models on Multi-GPU Servers with
-Spatio-Temporal Sharing, USENIX ATC '22. A public re-implementation of its scheduler comes with
-such tables. They have no header and no licence, and do not name the GPU: bring your own. Words
-stand before their values, and a flag other than 1 marks what is no measurement.
-"""
+"""Measurements of gpulet: batches on shares of a GPU under MPS, and what they use."""
 
 from __future__ import annotations
 
@@ -22,10 +16,11 @@ OWN = ("model", "batch", "percent")
 
 
 def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch, Utilisation]:
-    """Read what batches use alone of cache and memory on a GPU.
+    """Read what batches use alone of cache and memory on a GPU, which the table does not name.
 
     Rows are ``model,batch,percent,mem_util,X,l2_util,Y,flag``; X is of the bandwidth of the memory,
-    Y of the cache.
+    Y of the cache. A flag other than 1 marks what is no measurement. Such tables, without header or
+    licence, come with a public re-implementation of gpulet (S. Choi et al., USENIX ATC '22).
     """
     columns = (*OWN, "mem_util", "mem", "l2_util", "l2", "flag")
     lines: dict[Batch, int] = {}

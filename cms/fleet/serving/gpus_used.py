@@ -13,11 +13,10 @@ from ...problem.parts import (
     AnyConfiguration,
     Configuration,
     GroupLimit,
-    MachineType,
     SizeBoundedConfigurations,
 )
 from ...values.names import nearest
-from ...values.numbers import Number, exact, shown
+from ...values.numbers import shown
 from ..hardware import MPS_CLIENTS, Gpu, get_gpu
 from ..hardware.catalogue import is_called
 from .measurements import InstanceKind
@@ -177,30 +176,6 @@ def list_configurations(
     return found
 
 
-def build_machine_types(
-    fleet: Sequence[Gpu],
-    limits: Mapping[str, int] | None,
-    costs: Mapping[str, Number] | None,
-    available: Sequence[AvailableGpus] = (),
-) -> tuple[list[MachineType], list[GroupLimit]]:
-    """Return a machine type a GPU, or for each of the `available` ones, and limits beyond theirs.
-
-    InvalidOption for a limit or cost of no GPU here, or given twice.
-    """
-    limit, cost = key_by_gpu("limit", limits, fleet), key_by_gpu("cost", costs, fleet)
-    if not available:
-        keys = [one.key for one in fleet]
-        return [MachineType(key, cost.get(key, 1), limit.get(key)) for key in keys], []
-    prices = {key: exact(value, f"the cost of {key}") for key, value in cost.items()}
-    groups = []
-    names = {key: name for name, key in name_caps(available).items()}
-    for key, cap in limit.items():
-        own = {each.name: each.count for each in available if each.gpu == key}
-        if cap < sum(own.values()):
-            groups.append(GroupLimit(names[key], dict.fromkeys(own, 1), cap))
-    return [MachineType(each.name, each.cost(prices), each.count) for each in available], groups
-
-
 def name_caps(available: Iterable[AvailableGpus]) -> dict[str, str]:
     """Return the names of limits on all GPUs of a type, whatever is on them, and their keys."""
     return {f"all {each.gpu} GPUs": each.gpu for each in available}
@@ -222,8 +197,7 @@ def key_by_gpu(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -
             keys = [one.key for one in fleet]
             raise InvalidOption(
                 f"a {what} is given for the GPU {name!r}, which is not in this fleet"
-                f"{nearest(name, keys)}; "
-                f"expected one of {', '.join(keys)}"
+                f"{nearest(name, keys)}; expected one of {', '.join(keys)}"
             )
         if called[0] in result:
             raise InvalidOption(

@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
+from operator import mul
 from typing import NamedTuple, TypeAlias
 
 from ...errors import InvalidOption, InvalidProblem
@@ -76,8 +78,7 @@ class Interference:
         InvalidProblem if a pair has two of its names.
         """
         found: dict[Pair, Fraction] = {}
-        devices = dict.fromkeys(pair.device for pair in self.pairs)
-        own = {device for device in devices if is_called(gpu, device)}
+        own = {each for each in {pair.device for pair in self.pairs} if is_called(gpu, each)}
         for given, factor in self.pairs.items():
             if given.device not in own:
                 continue
@@ -124,10 +125,7 @@ def read_interference(path: StrPath) -> Interference:
         model, device, profile = (row[name].word() for name in ("model", "device", "profile"))
         batch, beside = row["batch"].integer(minimum=1), row["beside_model"].word()
         other = row["beside_batch"].integer(minimum=1)
-        try:
-            pair = _checked(Pair(model, device, profile, batch, beside, other))
-        except (InvalidOption, InvalidProblem) as fault:
-            raise row["profile"].error(str(fault)) from None
+        pair = _checked(Pair(model, device, profile, batch, beside, other))
         return pair, row["slowdown"].number(above=0)
 
     return Interference(read_keyed(read_table(path, INTERFERENCE_COLUMNS), make, "pair"))
@@ -172,8 +170,7 @@ class Utilisation(NamedTuple):
 Utilisations: TypeAlias = Mapping[Batch, Utilisation]
 
 
-@dataclass(frozen=True, slots=True)
-class LinearSlowdown:
+class LinearSlowdown(NamedTuple):
     """A slowdown of ``c1 l2(own) + c2 l2(other) + c3 dram(own) + c4 dram(other) + c5``, >= 1.
 
     Coefficients do not carry over from one GPU to another: fit them on pairs of your own. What they
@@ -202,38 +199,29 @@ class LinearSlowdown:
         rows = []
         for pair, slowdown in table.pairs.items():
             rest = _rest(pair.profile) or ""
-            beside = Batch(pair.beside_model, pair.device, rest, pair.beside_batch)
-            batches = Batch(*pair[:4]), beside
+            batches = Batch(*pair[:4]), Batch(pair.beside_model, pair.device, rest, pair[-1])
             for batch in batches:
                 if batch not in used:
                     raise InvalidOption(
                         f"there is no utilisation of {batch}, which the pair {pair} needs; add it, "
                         "or leave the pair out"
                     )
-            own, other = (used[batch] for batch in batches)
-            rows.append((*_features(own, other), slowdown))
-        squares = [
-            [sum((row[i] * row[j] for row in rows), Fraction(0)) for j in range(6)]
-            for i in range(5)
-        ]
+            rows.append((*_features(*(used[batch] for batch in batches)), slowdown))
+        zero = Fraction(0)
+        squares = [[sum((r[i] * r[j] for r in rows), zero) for j in range(6)] for i in range(5)]
         return cls(*(round(value, _PLACES) for value in _solved(squares, len(rows))))
 
     def factor(self, own: Utilisation, other: Utilisation) -> Fraction:
         """Return by which factor a batch takes longer beside another one."""
-        coefficients = self.c1, self.c2, self.c3, self.c4, self.c5
-        terms = zip(coefficients, _features(own, other), strict=True)
-        return max(Fraction(1), sum((c * value for c, value in terms), Fraction(0)))
+        return max(Fraction(1), sum(map(mul, self, _features(own, other)), Fraction(0)))
 
     def table(self, used: Utilisations) -> Interference:
         """Return the slowdowns of all pairs of these batches that can be on one GPU."""
-        found = {}
-        for batch in used:
-            beside = batch.device, _rest(batch.profile)
-            for other in used:
-                if (other.device, other.profile) == beside:
-                    pair = Pair(*batch, other.model, other.batch)
-                    found[pair] = self.factor(used[batch], used[other])
-        return Interference(found)
+        return Interference({
+            Pair(*batch, other.model, other.batch): self.factor(used[batch], used[other])
+            for batch, other in product(used, used)
+            if (other.device, other.profile) == (batch.device, _rest(batch.profile))
+        })  # fmt: skip
 
 
 def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tuple[str, ...]]:
@@ -252,26 +240,20 @@ def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tu
                 "carry over from one GPU to another; measure pairs on it, or leave its rows out"
             )
         model = LinearSlowdown.fit(Interference(measured), used)
-        own = {batch: each for batch, each in used.items() if batch.device == device}
-        made = model.table(own).pairs
+        made = model.table({batch: each for batch, each in used.items() if batch.device == device})
+        new = {pair: value for pair, value in made.pairs.items() if pair not in measured}
         parts = 10**_SHOWN_PLACES
-        for pair in made:
-            if pair not in measured:
-                found[pair] = Fraction(math.ceil(made[pair] * parts), parts)
-        misses = [abs(made[pair] / max(value, Fraction(1)) - 1) for pair, value in measured.items()]
-        number = len(made.keys() - measured.keys())
+        found |= {pair: Fraction(math.ceil(value * parts), parts) for pair, value in new.items()}
+        one = Fraction(1)
+        misses = [abs(made.pairs[pair] / max(value, one) - 1) for pair, value in measured.items()]
+        mean, most = (f"{float(100 * m):.1f} %" for m in (sum(misses) / len(misses), max(misses)))
         said.append(
-            f"{number} of {len(made)} slowdowns on {device} "
-            f"{'is a prediction' if number == 1 else 'are predictions'} of a linear model, "
-            f"fitted on {len(measured)} measured pairs, which it misses "
-            f"by {_percent(sum(misses, Fraction(0)) / len(misses))} in the mean and by "
-            f"{_percent(max(misses))} at most; limits are met as far as they hold"
+            f"{len(new)} of {len(made)} slowdowns on {device} "
+            f"{'is a prediction' if len(new) == 1 else 'are predictions'} of a linear model, "
+            f"fitted on {len(measured)} measured pairs, which it misses by {mean} in the mean and "
+            f"by {most} at most; limits are met as far as they hold"
         )
     return Interference(found), tuple(said)
-
-
-def _percent(share: Fraction) -> str:
-    return f"{float(100 * share):.1f} %"
 
 
 def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
+from operator import attrgetter
 from typing import TypeAlias
 
 from ...errors import InvalidOption, InvalidProblem
@@ -39,31 +40,19 @@ def sort_measurements(
 ) -> Measurements:
     """Sort operating points by model, GPU and profile; leave out those that may not be used."""
     found = Measurements()
-    devices: dict[str, Gpu | None] = {}
-    instances: dict[InstanceKind, str] = {}
-    seen: set[tuple[str, str, str, int, int]] = set()
+    kinds: dict[tuple[str, str], InstanceKind | None] = {}
+    seen: set[tuple[str, InstanceKind, int, int]] = set()
     for point in points:
-        if point.device not in devices:
-            named = next((one for one in fleet if is_called(one, point.device)), None)
-            # the catalogue also knows names that a file of one's own with a key of its leaves out
-            known = named or _known(point, fleet)
-            devices[point.device] = known if known in fleet else None
-        on = devices[point.device]
-        if on is None:
+        place = point.device, point.profile
+        if place not in kinds:
+            kinds[place] = find_instance(point, fleet)
+        if (kind := kinds[place]) is None:
             _leave_out(found, point, f"on {point.device}")
             continue
-        if (on.key, point.profile) not in instances:
-            is_share = mps_share(point.profile) is not None
-            try:
-                name = point.profile if is_share else on.profile(point.profile).name
-            except InvalidOption as fault:
-                raise point.fault(f"an operating point of model {point.model!r}: {fault}") from None
-            instances[on.key, point.profile] = name
-        profile = instances[on.key, point.profile]
-        key = (point.model, on.key, profile, point.processes, point.batch)
+        key = (point.model, kind, point.processes, point.batch)
         if key in seen:
             raise point.fault(
-                f"there are two operating points of {point.model!r} on {on.key}, {point.setting}; "
+                f"there are two operating points of {point.model!r} on {kind[0]}, {point.setting}; "
                 "keep one of them"
             )
         seen.add(key)
@@ -72,12 +61,27 @@ def sort_measurements(
         elif not mps and mps_share(point.profile) is not None:
             _leave_out(found, point, "under MPS shares, which are switched off")
         else:
-            own = found.measured.setdefault(point.model, {})
-            own.setdefault((on.key, profile), []).append(point)
+            found.measured.setdefault(point.model, {}).setdefault(kind, []).append(point)
     for one in fleet:
-        if not any(where[0] == one.key for own in found.measured.values() for where in own):
-            raise InvalidProblem(_nothing_on(one, devices, found))
+        if not any(key == one.key for own in found.measured.values() for key, _ in own):
+            raise InvalidProblem(_nothing_on(one.key, kinds, found))
     return found
+
+
+def find_instance(point: OperatingPoint, fleet: Sequence[Gpu]) -> InstanceKind | None:
+    """Return the kind of instance that a point was measured on; None on no GPU of a fleet.
+
+    InvalidProblem if its device, or its profile on a GPU of the fleet, is not known.
+    """
+    on = next((one for one in fleet if is_measured_on(point, one)), None)
+    if on is None:
+        _known(point, fleet)
+        return None
+    is_share = mps_share(point.profile) is not None
+    try:
+        return on.key, point.profile if is_share else on.profile(point.profile).name
+    except InvalidOption as fault:
+        raise point.fault(f"an operating point of model {point.model!r}: {fault}") from None
 
 
 def only_device(points: Iterable[OperatingPoint]) -> Gpu | None:
@@ -118,16 +122,18 @@ def _leave_out(found: Measurements, point: OperatingPoint, reason: str) -> None:
     found.elsewhere.setdefault(point.model, {})[reason] = None
 
 
-def _nothing_on(one: Gpu, devices: Mapping[str, Gpu | None], found: Measurements) -> str:
-    if not devices:
+def _nothing_on(
+    key: str, kinds: Mapping[tuple[str, str], InstanceKind | None], found: Measurements
+) -> str:
+    if not kinds:
         return "there are no operating points; give at least one for each model"
-    if one in devices.values():
+    keys = {kind[0] if kind else get_gpu(device).key: None for (device, _), kind in kinds.items()}
+    if key in keys:
         reasons = {reason: None for own in found.elsewhere.values() for reason in own}
-        return f"every operating point on {one.key} was left out: {', '.join(reasons)}"
-    keys = {(on or get_gpu(device)).key: None for device, on in devices.items()}
+        return f"every operating point on {key} was left out: {', '.join(reasons)}"
     return (
-        f"nothing was measured on {one.key}, only on {', '.join(keys)}; plan with these GPUs "
-        f"({_chosen(keys)}), or measure {one.key} too"
+        f"nothing was measured on {key}, only on {', '.join(keys)}; plan with these GPUs "
+        f"({_chosen(keys)}), or measure {key} too"
     )
 
 
@@ -223,37 +229,61 @@ _LIMIT_IN_MICROSECONDS = (
 _SCATTER = Fraction(21, 20)  # repeated measurements differ by a few per cent
 
 
-def unit_warnings(points: Sequence[OperatingPoint]) -> list[str]:
-    """Compare throughput x latency with batch x processes."""
+def list_points(services: Iterable[Service], known: Measurements) -> list[OperatingPoint]:
+    """List the points of models that a service runs."""
+    measured = (known.measured[model] for model in dict.fromkeys(each.model for each in services))
+    return [point for own in measured for each in own.values() for point in each]
+
+
+def find_odd_data(
+    services: Sequence[Service], known: Measurements, gpus: Sequence[Gpu], *, batches: bool
+) -> tuple[str, ...]:
+    """Say what looks odd about services and points that are known to go together.
+
+    `batches`: whether to name points whose latency is not what their throughput says.
+    """
+    points = list_points(services, known)
+    measured = {each.model: known.measured[each.model] for each in services}
+    found = [*_find_odd_units(points)]
+    # latencies in a wrong unit make every limit look wrong: one mistake, one warning
+    if not found:
+        if batches and (slow := [point for point in points if point.is_slow]):
+            why = "a batch takes longer than processes x batch / throughput; the longer time counts"
+            found.append(describe_odd(slow, len(points), "operating points", why))
+        found += _find_odd_limits(services, measured)
+    return (*found, *_find_shrinking(measured, gpus))
+
+
+def describe_odd(odd: Sequence[object], among: int, what: str, verdict: str) -> str:
+    """Say how many things look odd, of how many, why, and which is the first."""
+    return f"{len(odd)} of {among} {what}: {verdict}; for example: {odd[0]}"
+
+
+def _find_odd_units(points: Sequence[OperatingPoint]) -> Iterator[str]:
     found: dict[str, list[OperatingPoint]] = {}
-    by_model: dict[str, list[OperatingPoint]] = {}
+    several: dict[str, list[OperatingPoint]] = {}
     for point in points:
-        by_model.setdefault(point.model, []).append(point)
         if verdict := _verdict(_ratio(point)):
             found.setdefault(verdict, []).append(point)
-    for own in by_model.values():
-        several = [point for point in own if point.processes > 1]
-        apart = (abs(_ratio(point) * point.processes - 1) for point in several)
-        if len(several) > 1 and all(each <= Fraction(1, 5) for each in apart):
-            found.setdefault(_ONE_PROCESS, []).extend(several)
-    warnings = []
+        if point.processes > 1:
+            several.setdefault(point.model, []).append(point)
+    for own in several.values():
+        apart = (abs(_ratio(point) * point.processes - 1) for point in own)
+        if len(own) > 1 and all(each <= Fraction(1, 5) for each in apart):
+            found.setdefault(_ONE_PROCESS, []).extend(own)
     for verdict, own in found.items():
         models = list(dict.fromkeys(point.model for point in own))
         more = f" and {len(models) - 4} more models" if len(models) > 4 else ""
-        warnings.append(
-            f"{len(own)} of {len(points)} operating points ({', '.join(models[:4])}{more}): "
-            f"{verdict}; for example: {own[0]}"
-        )
-    return warnings
+        which = f"operating points ({', '.join(models[:4])}{more})"
+        yield describe_odd(own, len(points), which, verdict)
 
 
 def _ratio(point: OperatingPoint) -> Fraction:
-    # exact, since a table may hold 1e399, which no float does
-    in_work = point.throughput_rps * point.latency_ms / 1000
-    return in_work / (point.batch * point.processes)
+    return point.latency_ms / point.computed_batch_ms
 
 
 def _verdict(ratio: Fraction) -> str:
+    # exact, since a table may hold 1e399, which no float does
     if 1 <= ratio * _FACTOR_FAR <= _FACTOR_FAR**2:
         return ""
     for factor, (part, unit) in _UNITS.items():
@@ -263,16 +293,7 @@ def _verdict(ratio: Fraction) -> str:
     return "throughput x latency is far from batch x processes; check both units"
 
 
-def batch_time_warnings(points: Sequence[OperatingPoint]) -> Iterator[str]:
-    """Name points whose latency is clearly longer than their throughput says."""
-    if slow := [point for point in points if point.is_slow]:
-        yield (
-            f"{len(slow)} of {len(points)} operating points: a batch takes longer than processes x "
-            f"batch / throughput; the longer time counts; for example: {slow[0]}"
-        )
-
-
-def limit_warnings(services: Sequence[Service], measured: Measured) -> Iterator[str]:
+def _find_odd_limits(services: Sequence[Service], measured: Measured) -> Iterator[str]:
     """Name services whose latency limit looks as if it stood in another unit than milliseconds."""
     found: dict[str, list[str]] = {}
     extremes: dict[str, tuple[Fraction, Fraction]] = {}  # thousands of services may run one model
@@ -295,33 +316,24 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> Iterator[
         said = f"{service.name}, {shown(limit)} ms, {extreme} ms"
         found.setdefault(verdict, []).append(said)
     for verdict, examples in found.items():
-        yield f"{len(examples)} of {len(services)} services: {verdict}; for example: {examples[0]}"
+        yield describe_odd(examples, len(services), "services", verdict)
 
 
-def shrinking_warnings(measured: Measured, gpus: Sequence[Gpu]) -> Iterator[str]:
+def _find_shrinking(measured: Measured, gpus: Sequence[Gpu]) -> Iterator[str]:
     """Name models that were measured faster on a smaller instance: true, or a shifted column."""
-
-    def rate(point: OperatingPoint) -> str:
-        return f"{shown(point.throughput_rps)} requests/s on {point.profile}"
-
+    rate = attrgetter("throughput_rps")
     for (model, own), gpu in product(measured.items(), gpus):
-        best = [
-            max(points, key=lambda point: point.throughput_rps)
-            for (key, _), points in own.items()
-            if key == gpu.key
-        ]
+        best = [max(points, key=rate) for (key, _), points in own.items() if key == gpu.key]
         for large in best:
-            smaller = [
-                small
-                for small in best
-                if small.throughput_rps > _SCATTER * large.throughput_rps
-                and _is_smaller(gpu, small.profile, large.profile)
-            ]
-            if smaller:
-                small = max(smaller, key=lambda point: point.throughput_rps)
+            smaller = (each for each in best if _is_smaller(gpu, each.profile, large.profile))
+            small = max(smaller, key=rate, default=large)
+            if rate(small) > _SCATTER * rate(large):
+                less, more = (
+                    f"{shown(rate(each))} requests/s on {each.profile}" for each in (large, small)
+                )
                 yield (
-                    f"model {model} on {gpu.key}: {rate(small)} is more than {rate(large)}, "
-                    "a larger instance; this can be true, check it"
+                    f"model {model} on {gpu.key}: {more} is more than {less}, a larger instance; "
+                    "this can be true, check it"
                 )
 
 

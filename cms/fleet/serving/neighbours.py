@@ -1,26 +1,13 @@
-"""Services in time on shares that slow one another: a problem to plan with, and one to bound with.
-
-How long a batch takes depends on the mix on the rest of the GPU, so a block's name says what may be
-beside it. A *kind* is a model in batches of some size. Kinds are ordered by how much they slow
-others in the mean and divided into classes 1 to g; a mix is of the class of its highest kind. On a
-block ``mps:60 (2 beside 1)`` a mix is of class 2 at most, and the mix on the rest of the GPU, on
-``mps:40 (1 beside 2)``, is of class 1 at most. A block without such a remark has no neighbour.
-
-Two problems have these blocks. In the **inner** one a batch takes as long as beside the worst of
-what may be there, so its schedules meet every limit beside their neighbours. In the **outer** one
-it takes as long as beside the best of its neighbour's class and all higher ones; a schedule that
-meets the limits beside its neighbours keeps them there too, so what is proved to be needed there is
-needed.
-"""
+"""Services in time on shares that slow one another: one problem plans, and another bounds."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple, TypeAlias
 
 from ...errors import InvalidOption, InvalidProblem, InvalidSchedule
@@ -35,29 +22,21 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import shown, whole
 from .interference import Interference, Pair
 from .measurements import InstanceKind
-from .operating_point import mps_share
 from .time_sharing import SharedServing, amount_of
 
 DEFAULT_CLASSES = 3
 #: A model, and how much of it is taken together.
 Kind: TypeAlias = tuple[str, int]
+_SHARE = re.compile(r"(.*:)?mps:[0-9]+")
 _REMARK = re.compile(r" \(([0-9]+) beside ([0-9]+)\)")
 
 
 def find_pair(shape: AnyConfiguration) -> tuple[Block, Block] | None:
     """Return the two MPS shares that a configuration is; None if it has no two."""
-    if not isinstance(shape, Configuration):
-        return None
-    blocks = [block for block, count in shape.blocks.items() for _ in range(count)]
-    if len(blocks) != 2 or any(mps_share(_profile(block)) is None for block in blocks):
+    blocks = [*Counter(shape.blocks).elements()] if isinstance(shape, Configuration) else []
+    if len(blocks) != 2 or not all(map(_SHARE.fullmatch, blocks)):
         return None
     return blocks[0], blocks[1]
-
-
-def _profile(block: Block) -> str:
-    """The profile in a block's name, before which a GPU's key may stand."""
-    key, colon, profile = block.partition(":")
-    return block if key == "mps" or not colon else profile
 
 
 def kind_of(serving: SharedServing, service: str, block: Block, amount: Fraction) -> Kind:
@@ -103,7 +82,16 @@ def rank_kinds(table: Interference, kinds: Iterable[Kind], classes: int) -> dict
 class NeighbourServing(SharedServing):
     """A problem of blocks that are shared in time and slowed by what is beside them.
 
-    Its ``problem`` is the inner image: what solves it meets every limit beside its neighbours.
+    How long a batch takes depends on the mix on the rest of the GPU, so a block's name says what
+    may be beside it. A *kind*, a model in batches of some size, is of a class from 1 by how much it
+    slows others in the mean; a mix is of the class of its highest kind. On a block ``mps:60 (2
+    beside 1)`` a mix is of class 2 at most, and that on the rest of the GPU, on ``mps:40 (1 beside
+    2)``, of class 1 at most. A block without such a remark has no neighbour.
+
+    In the **inner** image, ``problem``, a batch takes as long as beside the worst of what may be
+    there: its schedules meet every limit. In the **outer** one it takes as long as beside the best
+    of its neighbour's class and all higher ones; a schedule that meets the limits beside its
+    neighbours meets them there too, so what is proved to be needed there is needed.
 
     Examples
     --------
@@ -117,7 +105,7 @@ class NeighbourServing(SharedServing):
     """
 
     solo: SharedServing  #: the same without interference
-    outer: TimeSharedProblem  #: a bound of its cost holds whatever is beside what
+    outer: TimeSharedProblem
     #: The pairs of batches that were measured there, under the GPUs' keys; none is below 1.
     interference: Interference
     classes: int
@@ -145,16 +133,27 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
         raise InvalidOption(
             f"interference is {table!r}; expected an Interference, such as read_interference reads"
         )
-    if solo.splits != "pairs":
+    if (splits := solo.sharing.splits) != "pairs":
         raise InvalidOption(
-            f"splits is {solo.splits!r}, and what slows a batch is measured beside one other "
+            f"splits is {splits!r}, and what slows a batch is measured beside one other "
             "share; with interference expected 'pairs'"
         )
     most = DEFAULT_CLASSES if classes is None else classes
     most = whole(most, "the number of classes", least=1, error=InvalidOption)
-    measured = _measured_there(solo, [table.on(one) for one in solo.gpus])
-    blocks, ranks = _qualify(solo, measured, most)
-    shapes = list(_shapes(solo, blocks))
+    there = {
+        (point.model, *solo.instance_of(block), point.batch)
+        for (_, block), points in solo.points.items()
+        for point in points
+    }
+    kinds = {(key, model, batch) for model, key, _, batch in there}
+    measured = Interference({
+        pair: factor
+        for gpu in solo.gpus
+        for pair, factor in table.on(gpu).pairs.items()
+        if pair[:4] in there and (pair.device, *pair[4:]) in kinds
+    })  # fmt: skip
+    qualified, ranks = _qualify(solo, measured, most)
+    shapes = list(_shapes(solo, qualified))
 
     def image(which: int) -> TimeSharedProblem:
         """Pose the problem on qualified blocks, every batch longer by its factor."""
@@ -164,7 +163,7 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
                 block: [(point.amount, point.length) for point in own]
                 for block, own in job.points.items()
             }
-            for one in blocks:
+            for one in chain.from_iterable(qualified.values()):
                 lengths[one.name] = [
                     (point.amount, point.length * one.factors[kind][which])
                     for point, kind in admitted(solo, job.name, one.block)
@@ -189,29 +188,9 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     }
     kept = {each.name: getattr(solo, each.name) for each in fields(SharedServing)}
     return NeighbourServing(
-        **kept | {"problem": inner, "points": FrozenMap(points)}, solo=solo, classes=most,
-        outer=image(1), interference=measured,
-        ranks=FrozenMap(ranks),
+        **kept | {"problem": inner, "points": FrozenMap(points)}, solo=solo, outer=image(1),
+        interference=measured, classes=most, ranks=FrozenMap(ranks),
     )  # fmt: skip
-
-
-def _measured_there(solo: SharedServing, tables: Iterable[Interference]) -> Interference:
-    """Keep the pairs of batches that the problem has points of, as they count."""
-    there = {
-        (point.model, key, profile, point.batch)
-        for (_, block), points in solo.points.items()
-        for key, profile in [solo.instance_of(block)]
-        for point in points
-    }
-    kinds = {(key, model, batch) for model, key, _, batch in there}
-    return Interference(
-        {
-            pair: factor
-            for table in tables
-            for pair, factor in table.pairs.items()
-            if pair[:4] in there and (pair.device, *pair[4:]) in kinds
-        }
-    )
 
 
 class _Qualified(NamedTuple):
@@ -229,49 +208,42 @@ class _Qualified(NamedTuple):
     def name(self) -> Block:
         return f"{self.block} ({self.own} beside {self.other})"
 
-    @property
-    def facing(self) -> Block:
-        return f"{self.beside} ({self.other} beside {self.own})"
-
 
 def _qualify(
     solo: SharedServing, table: Interference, classes: int
-) -> tuple[list[_Qualified], dict[tuple[str, str, int], int]]:
-    """Return the shares with all pairs of classes that have a kind, and the class of each kind."""
+) -> tuple[dict[tuple[Block, Block], list[_Qualified]], dict[tuple[str, str, int], int]]:
+    """Return two shares' pairs of classes that have a kind, and the class of each kind."""
     names, missing = solo.problem.job_names, list[Pair]()
-    found, ranks = list[_Qualified](), dict[tuple[str, str, int], int]()
-    for one in solo.gpus:
-        shapes = [each for each in solo.problem.configurations if each.machine == one.key]
+    found, ranks = dict[tuple[Block, Block], list[_Qualified]](), dict[tuple[str, str, int], int]()
+    for gpu in solo.gpus:
+        shapes = (each for each in solo.problem.configurations if each.machine == gpu.key)
         pairs = [pair for shape in shapes if (pair := find_pair(shape)) is not None]
         sides = dict.fromkeys(side for p, q in pairs for side in ((p, q), (q, p)))
         kinds = {
             block: sorted({kind for name in names for _, kind in admitted(solo, name, block)})
             for block, _ in sides
         }
-        rank = rank_kinds(table.on(one), {kind for own in kinds.values() for kind in own}, classes)
-        ranks |= {(one.key, *kind): place for kind, place in rank.items()}
+        rank = rank_kinds(table.on(gpu), {kind for own in kinds.values() for kind in own}, classes)
+        ranks |= {(gpu.key, *kind): place for kind, place in rank.items()}
         for block, beside in sides:
-            profile = solo.profile_of(block)
-            factors = {}
+            profile, factors = solo.profile_of(block), dict[tuple[Kind, Kind], Fraction]()
             for kind, near in product(kinds[block], kinds[beside]):
-                batches = Pair(kind[0], one.key, profile, kind[1], *near)
+                batches = Pair(kind[0], gpu.key, profile, kind[1], *near)
                 if batches in table.pairs:
                     factors[kind, near] = table.factor(batches)
                 else:
                     missing.append(batches)
-            if missing:
-                continue
             here, there = (sorted({rank[kind] for kind in kinds[b]}) for b in (block, beside))
-            for own, other in product(here, there):
-                longer = {
+            found[block, beside] = [] if missing else [
+                _Qualified(block, beside, own, other, {
                     kind: (
                         max(factors[kind, near] for near in kinds[beside] if rank[near] <= other),
                         min(factors[kind, near] for near in kinds[beside] if rank[near] >= other),
                     )
-                    for kind in kinds[block]
-                    if rank[kind] <= own
-                }
-                found.append(_Qualified(block, beside, own, other, longer))
+                    for kind in kinds[block] if rank[kind] <= own
+                })
+                for own, other in product(here, there)
+            ]  # fmt: skip
     if missing:
         model, device = missing[0][:2]
         on = sorted({pair.profile for pair in table.pairs if pair[:2] == (model, device)})
@@ -284,11 +256,10 @@ def _qualify(
     return found, ranks
 
 
-def _shapes(solo: SharedServing, blocks: Sequence[_Qualified]) -> Iterator[AnyConfiguration]:
+def _shapes(
+    solo: SharedServing, qualified: Mapping[tuple[Block, Block], Iterable[_Qualified]]
+) -> Iterator[AnyConfiguration]:
     """Every configuration; of two shares each alone, and both for each two classes."""
-    by_sides: dict[tuple[Block, Block], list[_Qualified]] = {}
-    for one in blocks:
-        by_sides.setdefault((one.block, one.beside), []).append(one)
     alone = set[Block]()
     for shape in solo.problem.configurations:
         pair = find_pair(shape)
@@ -298,11 +269,10 @@ def _shapes(solo: SharedServing, blocks: Sequence[_Qualified]) -> Iterator[AnyCo
         new = [block for block in dict.fromkeys(pair) if block not in alone]
         yield from (Configuration({block: 1}, shape.machine) for block in new)
         alone.update(new)
-        for one in by_sides.get(pair, ()):
-            if one.name == one.facing:
-                yield Configuration({one.name: 2}, shape.machine)
-            elif pair[0] != pair[1] or one.own > one.other:
-                yield Configuration({one.name: 1, one.facing: 1}, shape.machine)
+        for one in qualified.get(pair, ()):
+            if pair[0] != pair[1] or one.own >= one.other:
+                facing = f"{one.beside} ({one.other} beside {one.own})"
+                yield Configuration(Counter((one.name, facing)), shape.machine)
 
 
 # --- the exact check: it knows pairs and points, and nothing of classes -------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -108,18 +108,6 @@ class OperatingPoint:
     def __str__(self) -> str:
         throughput, latency = shown(self.throughput_rps), shown(self.latency_ms)
         return f"{self.model} on {self.setting}: {throughput} requests/s at {latency} ms"
-
-
-def find_best_point(
-    points: Sequence[OperatingPoint], supply: Callable[[OperatingPoint], Fraction]
-) -> tuple[Fraction, OperatingPoint]:
-    """Return the largest supply; ties go to the lower latency, fewer processes, smaller batch."""
-    ranked = (
-        (supply(point), -point.latency_ms, -point.processes, -point.batch, at)
-        for at, point in enumerate(points)
-    )
-    amount, *_, at = max(ranked)
-    return amount, points[at]
 
 
 def mps_share(profile: str) -> int | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...certificate.certificate import Certificate
 from ...errors import InvalidSchedule, UnsupportedProblem
+from ...problem.machine_problem import MachineProblem
 from ...problem.parts import Block, Configuration
 from ...schedule.contents import Content
 from ...schedule.schedule import MachineGroup
@@ -179,7 +181,7 @@ class Plan(Viewed, Tabular):
     outer: Solution | None = None
 
     def __post_init__(self) -> None:
-        _require_own("solution", self.solution, "problem", self.serving.problem.sha256)
+        _require_own("solution", self.solution, "problem", self.serving.problem)
         if self.outer is None:
             return
         if not isinstance(self.serving, NeighbourServing):
@@ -187,7 +189,7 @@ class Plan(Viewed, Tabular):
                 "an outer solution is given of a plan without interference, whose own solution has "
                 "its bound; leave it out"
             )
-        _require_own("outer solution", self.outer, "outer", self.serving.outer.sha256)
+        _require_own("outer solution", self.outer, "outer", self.serving.outer)
         cost, bound = self.solution.cost, self.outer.lower_bound
         if cost is not None and (self.outer.status is Status.INFEASIBLE or cost < bound):
             found = "infeasible" if self.outer.status is Status.INFEASIBLE else f">= {shown(bound)}"
@@ -197,9 +199,9 @@ class Plan(Viewed, Tabular):
             )
 
     def __str__(self) -> str:
-        gpus: dict[str, int] = {}
+        gpus = Counter[str]()
         for group in self.groups:
-            gpus[group.gpu] = gpus.get(group.gpu, 0) + group.count
+            gpus[group.gpu] += group.count
         needed = " + ".join(f"{shown(count)} x {key}" for key, count in gpus.items()) or "no GPU"
         solution = self.answer
         bound = f"lower bound {shown(solution.lower_bound)}"
@@ -213,10 +215,29 @@ class Plan(Viewed, Tabular):
         return f"Plan({shown(self.solution.schedule.machine_count)} GPUs {self._for_whom})"
 
     def _tables(self) -> Mapping[str, Iterable[Record]]:
+        rates = "wanted_rps", "planned_rps", "provided_rps", "headroom", "latency_headroom"
         return {
-            "services": map(_service_record, self.services),
+            "services": (
+                {
+                    "service": each.service.name,
+                    "model": each.service.model,
+                    **{name: getattr(each, name) for name in rates},
+                    "latency_limit_ms": each.service.latency_limit_ms,
+                    "instances": each.instances,
+                }
+                for each in self.services
+            ),
             "instances": (
-                _use_record(each.service, use) for each in self.services for use in each.uses
+                {
+                    "service": each.service.name,
+                    **{name: getattr(use, name) for name in ("gpu", "profile", "count")},
+                    **{name: getattr(use.point, name) for name in ("processes", "batch")},
+                    "supply_rps": use.supply_rps,
+                    "latency_ms": use.point.latency_ms,
+                    "slack_ms": use.slack_ms,
+                }
+                for each in self.services
+                for use in each.uses
             ),
             "gpus": (
                 {
@@ -245,26 +266,23 @@ class Plan(Viewed, Tabular):
         There its certificate, bound and proof are those of ``outer``; a schedule of
         ``serving.problem`` is optimal if its cost is that bound.
         """
-        found = self.solution
+        found, outer = self.solution, self.outer
         if not isinstance(self.serving, NeighbourServing):
             return found
         bound, claimed, seconds = Fraction(0), None, found.seconds
-        status, proof = found.status, Proof.NONE
+        status, proof = Status.FEASIBLE, Proof.NONE
         certificate: Certificate = MixPrices()  # of the bound 0
-        if (outer := self.outer) is not None:
+        if outer is not None:
             bound, claimed, certificate = outer.lower_bound, outer.claimed_bound, outer.certificate
             seconds += 0 if outer is found else outer.seconds
-            proof = outer.proof
         if outer is not None and outer.status is Status.INFEASIBLE:
-            status = Status.INFEASIBLE
+            status, proof = Status.INFEASIBLE, outer.proof
         elif found.cost is None:
-            status, proof = Status.NO_SCHEDULE, Proof.NONE
+            status = Status.NO_SCHEDULE
         elif found.cost == bound:
             status, proof = Status.OPTIMAL, Proof.CHECKED
         elif found.cost == claimed:
             status, proof = Status.OPTIMAL, Proof.SOLVER
-        else:
-            status, proof = Status.FEASIBLE, Proof.NONE
         return replace(
             found, status=status, proof=proof, certificate=certificate, lower_bound=bound,
             claimed_bound=claimed, seconds=seconds, guarantee=None, history=(),
@@ -303,19 +321,23 @@ class Plan(Viewed, Tabular):
     @cached_property
     def services(self) -> tuple[ServicePlan, ...]:
         """What each service gets, in the order of the problem."""
-        counts: dict[tuple[Block, Content], int] = {}
+        serving, counts = self.serving, Counter[tuple[Block, Content]]()
         for group in self.solution.schedule.groups:
             for pair, count in group.assignment.items():
-                counts[pair] = counts.get(pair, 0) + group.count * count
-        uses: dict[str, list[Use]] = {service.name: [] for service in self.serving.services}
-        index = self.serving.problem.block_index
+                counts[pair] += group.count * count
+        uses: dict[str, list[Use]] = {service.name: [] for service in serving.services}
+        index = serving.problem.block_index
         for (block, content), count in sorted(counts.items(), key=lambda of: index[of[0][0]]):
-            for name, use in self._uses(block, content, count):
-                uses[name].append(use)
+            # a block may be given to a service that it cannot serve: wasteful, but valid
+            serves, kind = serving.served(content, block), serving.instance_of(block)
+            for one in serves:
+                times = one.slack_ms, duty_cycle_ms(serves), one.length_ms
+                use = Use(block, *kind, one.point, one.rate_rps, count, *times)
+                uses[one.service].append(use)
         found = []
-        for each in self.serving.services:
-            own, planned = tuple(uses[each.name]), self.serving.planned_rps(each)
-            given = ServicePlan(each, own, planned, self.serving.routing)
+        for each in serving.services:
+            own, planned = tuple(uses[each.name]), serving.planned_rps(each)
+            given = ServicePlan(each, own, planned, serving.routing)
             found.append(replace(given, latency_headroom=self._find_headroom(given)))
         return tuple(found)
 
@@ -358,28 +380,19 @@ class Plan(Viewed, Tabular):
         """Return what one service gets; KeyError if there is none of this name."""
         return self.services[self.serving.problem.job_index(name)]
 
-    def _uses(self, block: Block, content: Content, count: int) -> Iterator[tuple[str, Use]]:
-        gpu, profile = self.serving.instance_of(block)
-        # a block may be given to a service that it cannot serve: wasteful, but valid
-        serves = self.serving.served(content, block)
-        for one in serves:
-            times = one.slack_ms, duty_cycle_ms(serves), one.length_ms
-            yield one.service, Use(block, gpu, profile, one.point, one.rate_rps, count, *times)
-
-    def _places(self, content: Content) -> list[tuple[int, Fraction]]:
-        """Order what blocks are given to by the services, then by their batches."""
-        amounts = {content: Fraction(0)} if isinstance(content, str) else content
-        place = self.serving.problem.job_index
-        return sorted((place(name), amount) for name, amount in amounts.items())
-
     def _group(self, group: MachineGroup) -> PlanGroup:
-        serving, index = self.serving, self.serving.problem.block_index
+        serving, problem = self.serving, self.serving.problem
+        index, place = problem.block_index, problem.job_index
+
+        def order(entry: tuple[tuple[Block, Content], int]) -> tuple[Any, ...]:
+            """By the blocks, then by the services that they are given to, then by the batches."""
+            block, content = entry[0]
+            amounts = {content: Fraction(0)} if isinstance(content, str) else content
+            return index[block], sorted((place(name), amount) for name, amount in amounts.items())
+
         idle = dict(group.configuration.blocks)
         used = []
-        for (block, content), count in sorted(
-            group.assignment.items(),
-            key=lambda entry: (index[entry[0][0]], self._places(entry[0][1])),
-        ):
+        for (block, content), count in sorted(group.assignment.items(), key=order):
             if serves := serving.served(content, block):
                 idle[block] -= count
                 used.append(Instances(block, serving.profile_of(block), count, serves))
@@ -393,35 +406,13 @@ class Plan(Viewed, Tabular):
         return PlanGroup(gpu, group.configuration, (*used, *rest), group.count, there)
 
 
-def _require_own(what: str, solution: Solution, name: str, mine: str) -> None:
-    found = solution.problem_sha256
+def _require_own(what: str, solution: Solution, name: str, problem: MachineProblem) -> None:
+    mine, found = problem.sha256, solution.problem_sha256
     if mine != found:
         raise InvalidSchedule(
             f"the {what} is of another problem (SHA-256 {found[:12]}...), not of the serving "
             f"problem's (SHA-256 {mine[:12]}...); solve serving.{name}"
         )
-
-
-def _service_record(each: ServicePlan) -> Record:
-    own = "wanted_rps", "planned_rps", "provided_rps", "headroom", "latency_headroom"
-    return {
-        "service": each.service.name,
-        "model": each.service.model,
-        **{name: getattr(each, name) for name in own},
-        "latency_limit_ms": each.service.latency_limit_ms,
-        "instances": each.instances,
-    }
-
-
-def _use_record(service: Service, use: Use) -> Record:
-    return {
-        "service": service.name,
-        **{name: getattr(use, name) for name in ("gpu", "profile", "count")},
-        **{name: getattr(use.point, name) for name in ("processes", "batch")},
-        "supply_rps": use.supply_rps,
-        "latency_ms": use.point.latency_ms,
-        "slack_ms": use.slack_ms,
-    }
 
 
 def placed_instances(gpu: Gpu, group: PlanGroup) -> tuple[tuple[Placement, Instances], ...]:

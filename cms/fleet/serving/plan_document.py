@@ -8,8 +8,9 @@ GPU are written out too, for programs that only want to read a plan.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator
@@ -21,7 +22,7 @@ from ...files.documents import parse_document, write_document
 from ...files.parsed import Parsed
 from ...files.problems import EmbeddedProblem
 from ...files.solutions import SolutionDocument
-from ...files.source import StrPath, plain
+from ...files.source import StrPath
 from ...infeasibility.shortage import Shortage
 from ...problem.parts import Block
 from ...problem.problem import Problem
@@ -32,9 +33,10 @@ from ...values.numbers import shown
 from ..hardware.catalogue import Device
 from .document_parts import (
     AvailablePart,
-    PointPart,
     Queue,
     ServicePart,
+    SharedPoint,
+    SharingPart,
     SuppliedPart,
     agree,
     allowed_configurations,
@@ -52,7 +54,6 @@ from .posing import AnyServing
 from .queueing import QueueingRule
 from .service import Promise
 from .serving_problem import ServingProblem, pose_job
-from .shared_document import SharedPoint, SharingPart
 from .time_sharing import SharedServing
 
 
@@ -63,12 +64,15 @@ class GivenPart(ServicePart):
     instances: f.Count
     latency_headroom: f.Exact | None
 
+    def build(self) -> Self:
+        """Keep what is written, to compare it with what follows; see ``ServicePart``."""
+        return self
+
     @classmethod
     def from_object(cls, value: Any, **other: Any) -> Self:
         """Describe a service and what it gets."""
-        own = ServicePart.model_fields
-        given = {key: value.service if key in own else value for key in cls.model_fields}
-        return cls.from_fields(**{key: getattr(of, key) for key, of in given.items()})
+        gets = cls.model_fields.keys() - ServicePart.model_fields
+        return super().from_object(value.service, **{key: getattr(value, key) for key in gets})
 
 
 class PlannedPart(GivenPart):
@@ -178,79 +182,64 @@ class _AnyPlan(m.Document):
     def build(self, rule: QueueingRule | None = None) -> Plan:
         problem = self.problem
         keys = [gpu.key for gpu in self.devices]
-        available = getattr(self, "available", ())
-        machines = require_available(available, problem.machine_types)
-        _require_same("devices", keys, [*dict.fromkeys(machines)])
-        _require_same("services", [each.name for each in self.services], problem.job_names)
+        machines = require_available(getattr(self, "available", ()), problem.machine_types)
+        _require_names("devices", "key", keys, dict.fromkeys(machines))
+        _require_names("services", "name", [each.name for each in self.services], problem.job_names)
         for index, block in enumerate(problem.blocks if len(keys) > 1 else ()):
             if block.partition(":")[0] not in keys or ":" not in block:
                 raise f.refusal(
                     f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}',
                     "problem", "blocks", index,
                 )  # fmt: skip
-        services = f.build_each(self.services, lambda part: part.service(), "services")
+        for index, part in enumerate(self.operating_points):
+            for kind, known in (("service", problem.job_names), ("block", problem.blocks)):
+                name = getattr(part, kind)
+                f.refuse_unknown(name, kind, known, "operating_points", index, kind)
         serving = self.serving(
-            rule, services=services, problem=problem, gpus=self.devices,
-            warnings=self.warnings, unservable=FrozenMap(self.unservable),
-            max_processes=self.max_processes, rate_margin=self.rate_margin,
-            currency=self.currency,
+            rule, services=f.build_each(self.services, ServicePart.build, "services"),
+            problem=problem, gpus=self.devices, warnings=self.warnings,
+            unservable=FrozenMap(self.unservable), max_processes=self.max_processes,
+            rate_margin=self.rate_margin, currency=self.currency,
         )  # fmt: skip
         refuse_other_terms(self.operating_points, serving)
-        for violation in check(problem, self.solution.schedule) if self.solution.cost else ():
-            raise f.refusal(None, "solution", what=f"{{}} is not valid: {violation}")
-        outer = self.outer(serving)
+        solutions, outer = [(problem, self.solution, ["solution"])], self.outer()
+        if outer is not None and isinstance(serving, NeighbourServing):
+            at = ["sharing", "interference", "outer", "solution"]
+            solutions.append((serving.outer, outer, at))
+        for posed, found, at in solutions:
+            for violation in () if found.cost is None else check(posed, found.schedule):
+                raise f.refusal(None, *at, what=f"{{}} is not valid: {violation}")
         with f.blaming("solution"):
             plan = Plan(serving, self.solution, outer)
-        self._require_derived(plan)
+        # what is written out for readers has to follow from the rest
+        derived = {
+            "promise": "what the rule promises", "services": "as problem and solution have",
+            "latency_headroom": "the least of a service",
+            "checkers": "those that know the form of the proof", "groups": "as the solution has",
+            "operating_points": "by the rule, the problem and its point",
+        }  # fmt: skip
+        said, wanted = (of.to_json(*derived) for of in (self, type(self).from_object(plan)))
+        for key, why in derived.items():
+            agree(said[key], wanted[key], why, key)
         return plan
 
     @abstractmethod
     def serving(self, rule: QueueingRule | None, **common: Any) -> AnyServing: ...
 
-    def outer(self, serving: AnyServing) -> Solution | None:
+    def outer(self) -> Solution | None:
         return None
 
-    def _require_derived(self, plan: Plan) -> None:
-        """Compare what is written out for readers with what follows from the rest."""
-        derived = {
-            "promise": "what the rule promises", "services": "as problem and solution have",
-            "latency_headroom": "the least of a service",
-            "checkers": "those that know the form of the proof", "groups": "as the solution has",
-        }  # fmt: skip
-        found = self.to_json(*derived, "operating_points")
-        wanted = type(self).from_object(plan).to_json(*derived, "operating_points")
-        for key, why in derived.items():
-            agree(found[key], wanted[key], why, key)
-        keys = "service", "block", "processes", "batch"
-        points = {tuple(point[k] for k in keys): point for point in wanted["operating_points"]}
-        for index, point in enumerate(found["operating_points"]):
-            known = points.pop(tuple(point[key] for key in keys), None)
-            if known is None:
-                what = "{} is a point that the problem does not have"
-                raise f.refusal("the points of the problem", "operating_points", index, what=what)
-            agree(point, known, "by the rule, the problem and its point", "operating_points", index)
-        for service, block, *_ in points:
-            what = f"{{}}: there is no point of service {service!r} on {block}"
-            raise f.refusal("one, since the problem has it", "operating_points", what=what)
-
     @classmethod
-    def fields_of(cls, plan: Plan) -> dict[str, Any]:
-        serving = plan.serving
-        common = (
-            "rate_margin", "max_processes", "currency", "promise", "warnings", "unservable",
-            "problem",
-        )  # fmt: skip
-        return {key: getattr(serving, key) for key in common} | {
-            "services": plan.services, "latency_headroom": plan.latency_headroom,
-            "checkers": [*plan.checkers], "groups": plan.groups, "devices": serving.gpus,
-            "solution": plan.solution,
-        }  # fmt: skip
+    def from_object(cls, value: Plan, **other: Any) -> Self:
+        own = "services", "latency_headroom", "checkers", "groups", "solution"
+        told = {key: getattr(value, key) for key in own}
+        return super().from_object(value.serving, devices=value.serving.gpus, **told, **other)
 
 
-def _require_same(key: str, found: Sequence[str], wanted: Sequence[str]) -> None:
-    if list(found) != list(wanted):
-        shown, expected = (", ".join(map(plain, names)) for names in (found, wanted))
-        raise f.refusal(f"{expected}, as in the problem", key, what=f"{{}} are {shown}")
+def _require_names(key: str, name: str, found: Iterable[str], wanted: Iterable[str]) -> None:
+    """Refuse entries that are called otherwise than in the problem, or in another order."""
+    named, expected = ([{name: each} for each in names] for names in (found, wanted))
+    agree(named, expected, "as in the problem", key)
 
 
 class PlanDocument(_AnyPlan):
@@ -273,10 +262,6 @@ class PlanDocument(_AnyPlan):
         for index, part in enumerate(self.operating_points):
             with f.blaming("operating_points", index):
                 pair = part.service, part.block
-                f.refuse_unknown(part.service, "service", problem.job_names, "service")
-                f.refuse_unknown(part.block, "block", problem.blocks, "block")
-                if pair in points:
-                    raise f.refusal(what=f"{{}} is the second point of {pair[0]!r} on {pair[1]}")
                 points[pair], fills[pair] = (part.point(),), part.times()
         curves = collect_curves("operating_points", self.operating_points)
         with f.blaming("rule"):
@@ -290,10 +275,7 @@ class PlanDocument(_AnyPlan):
             supply[name][block] = counted.supply(serving.service(name), point)
         wanted = Problem(
             configurations=allowed_configurations(serving),
-            jobs=[
-                pose_job(each, serving.planned_rps(each), supply[each.name], serving)
-                for each in serving.services
-            ],
+            jobs=[pose_job(each, supply[each.name], serving) for each in serving.services],
             machine_types=problem.machine_types,
             group_limits=problem.group_limits,
         )
@@ -305,25 +287,19 @@ class PlanDocument(_AnyPlan):
         """Describe a plan."""
         serving = value.serving
         assert isinstance(serving, ServingProblem)
-        points = []
-        for service in serving.services:
-            for block in serving.problem.blocks:
-                for served in serving.served(service.name, block):
-                    point = served.point
-                    fills = serving.fill_times(service.name, block).times_ms
-                    points.append(
-                        PlannedPoint.from_fields(
-                            service=service.name, block=block, gpu=serving.instance_of(block)[0],
-                            batch_ms=point.batch_ms, supply_rps=served.rate_rps,
-                            fill_ms={str(n): time for n, time in fills.items()},
-                            **PointPart.point_fields(point),
-                            **SuppliedPart.evidence_fields(serving.rule, service, point),
-                        )
-                    )  # fmt: skip
-        fields = cls.fields_of(value)
-        own = "routing", "replica_share", "available"
-        fields |= {key: getattr(serving, key) for key in own}
-        return cls.from_fields(rule=serving.rule.to_json(), operating_points=points, **fields)
+        points = [
+            PlannedPoint.from_object(
+                one.point, service=service.name, block=block, gpu=serving.instance_of(block)[0],
+                supply_rps=one.rate_rps,
+                fill_ms={str(n): time for n, time in
+                         serving.fill_times(service.name, block).times_ms.items()},
+                **SuppliedPart.evidence_fields(serving.rule, service, one.point),
+            )
+            for service, block in product(serving.services, serving.problem.blocks)
+            for one in serving.served(service.name, block)
+        ]  # fmt: skip
+        rule = serving.rule.to_json()
+        return super().from_object(value, rule=rule, sharing=None, operating_points=points)
 
 
 class SharedPlanDocument(_AnyPlan):
@@ -340,26 +316,17 @@ class SharedPlanDocument(_AnyPlan):
             raise _other_kind("sharing in time", "have blocks of their own")
         return self.sharing.serving(self.operating_points, **common)
 
-    def outer(self, serving: AnyServing) -> Solution | None:
-        """Return the solution of the problem that bounds, checked."""
-        if self.sharing.interference is None or not isinstance(serving, NeighbourServing):
-            return None
-        found = self.sharing.interference.outer.solution
-        if found is not None and found.cost is not None:
-            for violation in check(serving.outer, found.schedule):
-                at = "sharing", "interference", "outer", "solution"
-                raise f.refusal(None, *at, what=f"{{}} is not valid: {violation}")
-        return found
+    def outer(self) -> Solution | None:
+        """Return the solution of the problem that bounds."""
+        told = self.sharing.interference
+        return None if told is None else told.outer.solution
 
     @classmethod
     def from_object(cls, value: Plan, **other: Any) -> Self:
         """Describe a plan."""
-        serving = value.serving
-        assert isinstance(serving, SharedServing)
-        return cls.from_fields(
-            rule=None, sharing=SharingPart.of_plan(value),
-            operating_points=SharedPoint.all(serving), **cls.fields_of(value),
-        )  # fmt: skip
+        assert isinstance(value.serving, SharedServing)
+        sharing, points = SharingPart.of_plan(value), SharedPoint.all(value.serving)
+        return super().from_object(value, rule=None, sharing=sharing, operating_points=points)
 
 
 def _other_kind(wanted: str, jobs: str) -> Exception:

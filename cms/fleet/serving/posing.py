@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from ...errors import InvalidOption
+from ...files.source import shortened
 from ...problem.parts import GroupLimit
 from ...time_sharing.duty_cycle import DutyCycleRule
 from ...values.numbers import Number, exact
@@ -159,51 +160,33 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routi
     """
     operating_points = tuple(operating_points)
     fleet = find_gpus((only_device(operating_points) or DEFAULT_GPU) if gpus is None else gpus)
-    terms: QueueingRule | TimeSharing
-    if sharing is None:
-        for name, value in (
-            ("max_services", max_services), ("splits", splits), ("headroom", headroom),
-            ("interference", interference), ("classes", classes),
-        ):  # fmt: skip
-            if value is not None:
-                raise InvalidOption(
-                    f"{name} is {value!r} and nothing is shared; leave it out, or share instances "
-                    "in time: sharing='time'"
-                )
-        if rule in list(DutyCycleRule):
-            raise InvalidOption(
-                f"the rule {str(rule)!r} is for instances that services share in time; add "
-                "sharing='time', or take one of cms.fleet.serving.RULES"
-            )
-        terms = queueing_rule(DEFAULT_RULE if rule is None else rule)
-        terms = with_latency_margin(terms, latency_margin)
-    else:
-        if sharing != "time":
-            raise InvalidOption(
-                f"sharing is {sharing!r}; expected None (an instance serves one service) or 'time' "
-                "(it serves a batch of each of several in turn)"
-            )
-        if load_curves is not None:
-            raise InvalidOption(
-                "load curves are given, which the rules of cycles do not ask for; leave them out, "
-                "or plan without sharing"
-            )
-        if classes is not None and interference is None:
-            raise InvalidOption(
-                f"classes is {classes!r} and there is no interference; leave it out, or give both"
-            )
-        how = DEFAULT_FRAME_RULE if rule is None else rule
-        terms = TimeSharing(how, max_services, splits or "pairs", headroom, latency_margin)
-    margin = exact(rate_margin, "the rate margin", error=InvalidOption)
-    if sharing is not None and (routing != "weighted" or replica_share is not None):
-        said = "routing and replica_share are for instances that serve one service each"
-        raise InvalidOption(f"{said}; leave them out")
-    least = None if replica_share is None else exact(replica_share, "the replica share")
     there = tuple(available)
-    if sharing is not None and there:
+    unfit: dict[str, Any]
+    if sharing is None:
+        unfit = {"max_services": max_services, "splits": splits, "headroom": headroom}
+        unfit |= {"interference": interference, "classes": classes}
+        why, instead = "nothing is shared", "share instances in time: sharing='time'"
+    elif sharing == "time":
+        unfit = {"load_curves": load_curves, "replica_share": replica_share}
+        unfit |= {"routing": routing if routing != "weighted" else None, "available": there or None}
+        why, instead = "services share instances in time", "plan without sharing"
+    else:
         raise InvalidOption(
-            "GPUs that are there are given, and services that share instances in time are planned "
-            "for empty ones; leave available out"
+            f"sharing is {sharing!r}; expected None (an instance serves one service) or 'time' "
+            "(it serves a batch of each of several in turn)"
+        )
+    for name, value in unfit.items():
+        if value is not None:
+            given = shortened(repr(value))
+            raise InvalidOption(f"{name} is {given} and {why}; leave it out, or {instead}")
+    if classes is not None and interference is None:
+        raise InvalidOption(
+            f"classes is {classes!r} and there is no interference; leave it out, or give both"
+        )
+    if sharing is None and rule in list(DutyCycleRule):
+        raise InvalidOption(
+            f"the rule {str(rule)!r} is for instances that services share in time; add "
+            "sharing='time', or take one of cms.fleet.serving.RULES"
         )
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
@@ -214,12 +197,19 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routi
                 f"two services are called {service.name!r}; every service needs a name of its own"
             )
         wanted[service.name] = service
-    known = sort_measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
     request = PlanRequest(
-        tuple(wanted.values()), fleet, known, margin, max_processes, limits, costs,
-        tuple(group_limits), routing, least, there, currency,
+        services=tuple(wanted.values()), gpus=fleet, max_processes=max_processes, routing=routing,
+        rate_margin=exact(rate_margin, "the rate margin", error=InvalidOption),
+        replica_share=None if replica_share is None else exact(replica_share, "the replica share"),
+        available=there, currency=currency, limits=limits, costs=costs,
+        group_limits=tuple(group_limits),
+        known=sort_measurements(operating_points, fleet, mps=mps, max_processes=max_processes),
     )  # fmt: skip
-    if not isinstance(terms, TimeSharing):
-        return pose_unshared(request, with_curves(terms, load_curves))
+    if sharing is None:
+        counted = queueing_rule(DEFAULT_RULE if rule is None else rule)
+        counted = with_latency_margin(counted, latency_margin)
+        return pose_unshared(request, with_curves(counted, load_curves))
+    how = DEFAULT_FRAME_RULE if rule is None else rule
+    terms = TimeSharing(how, max_services, splits or "pairs", headroom, latency_margin)
     solo = pose_shared(request, terms)
     return solo if interference is None else pose_beside(solo, interference, classes)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import InvalidOption, UnsupportedProblem
 from ...infeasibility.variants import PARTS, at_share
@@ -16,7 +16,6 @@ from ...solving.driver import CancelEvent
 from ...solving.solution import Proof, Solution, Status
 from ...solving.solve import solve
 from ...time_sharing.model import TimeSharedJob
-from ...time_sharing.problem import TimeSharedProblem
 from ...values.numbers import Number, exact, shown
 from .neighbours import NeighbourServing
 from .operating_point import mps_share
@@ -61,14 +60,14 @@ def rate_curve(
     many. Returned, ascending, are the multiples that there was time for. UnsupportedProblem if
     services slow one another: then plan and bound are of two problems.
     """
-    given = {exact(each, "a multiple of the rates", error=InvalidOption) for each in multiples}
-    for rate in given:
+    what = "a multiple of the rates"
+    wanted = sorted({exact(each, what, error=InvalidOption) for each in multiples})
+    for rate in wanted:
         if rate <= 0 or PARTS % rate.denominator:
             raise InvalidOption(
-                f"a multiple of the rates is {shown(rate)}; expected a number > 0 with at most "
-                "three decimals, such as 1.5"
+                f"{what} is {shown(rate)}; expected a number > 0 with at most three decimals, such "
+                "as 1.5"
             )
-    wanted = sorted(given)
     found: list[RatePoint] = []
     until = math.inf if time_limit is None else time.monotonic() + time_limit
     for at, rate in enumerate(wanted):
@@ -80,9 +79,10 @@ def rate_curve(
         elif rate == 1:
             found.append(_point(rate, plan.solution, before))
         elif (left := (until - time.monotonic()) / (len(wanted) - at)) > 0:
-            how: dict[str, Any] = {"seed": seed, "threads": threads, "cancel": cancel}
-            limit = None if time_limit is None else left
-            answer = solve(_at(plan, rate), method, time_limit=limit, **how)
+            answer = solve(
+                _at(plan, rate), method, time_limit=None if time_limit is None else left,
+                seed=seed, threads=threads, cancel=cancel,
+            )  # fmt: skip
             found.append(_point(rate, answer, before))
         else:
             continue
@@ -138,24 +138,17 @@ def whole_gpus(plan: Plan) -> WholeGpus:
     of the instance that is all of a GPU: the profile with all compute slices, or 100 % under MPS.
     """
     serving = plan.serving
-    problem = serving.problem
-    alone = problem.unshared() if isinstance(problem, TimeSharedProblem) else problem
     whole = {}
-    for block in alone.blocks:
+    for block in serving.problem.blocks:
         key, profile = serving.instance_of(block)
-        share, gpu = mps_share(profile), serving.gpu_of(key)
-        if share is None:
-            found = gpu.profile(profile)
-            is_whole = (found.compute, found.memory) == (gpu.compute_slices, gpu.memory_slices)
-        else:
-            is_whole = share == 100
-        if is_whole:
-            whole[block] = problem.machine_type(key).cost
+        gpu, of_mig = serving.gpu_of(key), mps_share(profile) is None
+        if profile == "mps:100" or (of_mig and gpu.profile(profile).compute == gpu.compute_slices):
+            whole[block] = serving.problem.machine_type(key).cost
     total, cost, unknown = 0, Fraction(0), []
-    for j, service in enumerate(serving.services):
+    for service in serving.services:
         ways = []
         for block, price in whole.items():
-            if supply := alone.rows.supply(j, alone.block_index[block]):
+            if supply := serving.supply(service.name, block):
                 gpus = math.ceil(serving.planned_rps(service) / supply)
                 ways.append((gpus * price, gpus))
         if ways:

@@ -67,29 +67,22 @@ class Service:
         put(self, "name", require_name(name, "service"))
         put(self, "model", require_name(model, "model"))
         put(self, "rate_rps", exact(rate_rps, f"the rate of service {name!r}"))
-        limit = latency_limit_ms
-        if limit is not None:
-            limit = exact(limit, f"the latency limit of service {name!r}")
-            if not limit:
-                raise InvalidProblem(
-                    f"the latency limit of service {name!r} is 0 ms; expected a number > 0"
-                )
-        elif late_share is not None:
+        of, limit = f"service {name!r}", latency_limit_ms
+        if limit is not None and not (limit := exact(limit, f"the latency limit of {of}")):
+            raise InvalidProblem(f"the latency limit of {of} is 0 ms; expected a number > 0")
+        if limit is None and late_share is not None:
             raise InvalidProblem(
-                f"service {name!r} has a late share and no latency limit that requests could miss; "
-                "give both or neither"
+                f"{of} has a late share and no latency limit that requests could miss; give both "
+                "or neither"
             )
         put(self, "latency_limit_ms", limit)
         put(self, "allowed_profiles", _profiles(allowed_profiles, name))
         put(self, "extra", FrozenMap(extra) if extra else NO_EXTRA)
         put(self, "origin", origin)
-        of = f"service {name!r}"
         put(self, "late_share", None if late_share is None else require_late_share(late_share, of))
         if queue not in (None, *QUEUES):
-            raise InvalidProblem(
-                f"the queue of {of} is {queue!r}; expected {' or '.join(QUEUES)}: where requests "
-                "wait"
-            )
+            expected = f"expected {' or '.join(QUEUES)}: where requests wait"
+            raise InvalidProblem(f"the queue of {of} is {queue!r}; {expected}")
         put(self, "queue", queue)
 
     @property

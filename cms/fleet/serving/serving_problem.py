@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from itertools import chain
+from typing import Any, Generic, TypeVar
 
 from ...problem.machine_problem import MachineProblem
-from ...problem.parts import Block, GroupLimit, Job, Replicas
+from ...problem.parts import Block, GroupLimit, Job, MachineType, Replicas
 from ...problem.problem import Problem
 from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
 from ...values.numbers import Number, shown
 from ..hardware import Gpu
-from .gpus_used import AvailableGpus, block_prefixes, build_machine_types, list_configurations
+from .gpus_used import AvailableGpus, block_prefixes, key_by_gpu, list_configurations, name_caps
 from .load_curve import FillTimes, PointKey, fills_of, key_of
-from .measurements import (
-    InstanceKind,
-    Measurements,
-    batch_time_warnings,
-    find_points,
-    limit_warnings,
-    shrinking_warnings,
-    unit_warnings,
-)
-from .operating_point import OperatingPoint, find_best_point
+from .measurements import InstanceKind, Measurements, find_odd_data, find_points
+from .operating_point import OperatingPoint
 from .queueing import QueueingRule
 from .service import Promise, Service
 
@@ -50,22 +43,11 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class Posed(ABC, Generic[P]):
-    """A problem, and what its jobs and blocks stand for: what all kinds of sharing have in common.
+class ServingTerms:
+    """What is to be planned on which GPUs: what a problem keeps of what was asked for."""
 
-    There is one job a service and one block a profile (with several GPU types
-    ``a100-80gb:3g.40gb``); machine types are GPU keys, or those of `available`.
-    """
-
-    problem: P
     services: tuple[Service, ...]  #: in the order of the problem's jobs
     gpus: tuple[Gpu, ...]  #: in the order of the problem's machine types, each once
-    #: By service and block: what an instance may run for this service.
-    points: FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]
-    warnings: tuple[str, ...] = ()  #: what looks odd about the data; show them
-    #: ``{service: why}`` for services that no operating point can serve within their limit, with
-    #: the best one and the limit it needs. If there is one, the problem is infeasible.
-    unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
     max_processes: int | None = None  #: points with more processes in an instance were left out
     rate_margin: Fraction = Fraction(0)  #: rates were taken to be higher by this share
     routing: str = "weighted"  #: of a service's requests over its instances, or ``equal``
@@ -74,14 +56,31 @@ class Posed(ABC, Generic[P]):
     available: tuple[AvailableGpus, ...] = ()
     currency: str = ""  #: of costs, which are then by the hour; empty: costs are numbers
 
+    def planned_rps(self, service: Service) -> Fraction:
+        """Return the rate that is planned for: the service's with the margin."""
+        return service.rate_rps * (1 + self.rate_margin)
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Posed(ServingTerms, ABC, Generic[P]):
+    """A problem, and what its jobs and blocks stand for: what all kinds of sharing have in common.
+
+    There is one job a service and one block a profile (with several GPU types
+    ``a100-80gb:3g.40gb``); machine types are GPU keys, or those of `available`.
+    """
+
+    problem: P
+    #: By service and block: what an instance may run for this service.
+    points: FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]
+    warnings: tuple[str, ...] = ()  #: what looks odd about the data; show them
+    #: ``{service: why}`` for services that no operating point can serve within their limit, with
+    #: the best one and the limit it needs. If there is one, the problem is infeasible.
+    unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
+
     @property
     @abstractmethod
     def rule_name(self) -> str:
         """What the rule is called that says what an instance counts for."""
-
-    @abstractmethod
-    def planned_rps(self, service: Service) -> Fraction:
-        """Return the rate that is planned for: the service's, and what is added to it."""
 
     @abstractmethod
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
@@ -89,11 +88,6 @@ class Posed(ABC, Generic[P]):
 
         Nothing, if it is given to a service that it cannot serve.
         """
-
-    @property
-    def splits(self) -> str:
-        """How a GPU is shared under MPS, a word of ``SPLITS``."""
-        return "any"
 
     @abstractmethod
     def supply(self, service: str, block: Block) -> Fraction:
@@ -157,77 +151,68 @@ class Posed(ABC, Generic[P]):
         return key, profile
 
 
-class PlanRequest(NamedTuple):
-    """Services, what was measured of their models on these GPUs, and the terms of a plan."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest(ServingTerms):
+    """The terms of a plan, what was measured on its GPUs, and how many there are of them."""
 
-    services: tuple[Service, ...]
-    fleet: tuple[Gpu, ...]
     known: Measurements
-    margin: Fraction = Fraction(0)
-    max_processes: int | None = None
-    limits: Mapping[str, int] | None = None
-    costs: Mapping[str, Number] | None = None
-    group_limits: tuple[GroupLimit, ...] = ()
-    routing: str = "weighted"
-    replica_share: Fraction | None = None
-    available: tuple[AvailableGpus, ...] = ()
-    currency: str = ""
+    limits: Mapping[str, int] | None
+    costs: Mapping[str, Number] | None
+    group_limits: tuple[GroupLimit, ...]
 
-    @property
-    def measured(self) -> dict[str, Mapping[InstanceKind, Sequence[OperatingPoint]]]:
-        """The points of each model that a service runs."""
-        return {each.model: self.known.measured[each.model] for each in self.services}
-
-    @property
-    def points(self) -> list[OperatingPoint]:
-        """The points of models that a service runs, in a row."""
-        return [point for own in self.measured.values() for each in own.values() for point in each]
+    def find_candidates(
+        self,
+    ) -> tuple[list[dict[Block, list[OperatingPoint]]], dict[InstanceKind, None]]:
+        """Return the points that each service may run, by block, and the instances of them all."""
+        prefix = block_prefixes(self.gpus)
+        found = [find_points(service, self.known, self.gpus) for service in self.services]
+        by_block = [{prefix[k] + name: ps for (k, name), ps in own.items()} for own in found]
+        return by_block, dict.fromkeys(kind for own in found for kind in own)
 
     def limit_to(self, used: Iterable[InstanceKind]) -> PlanRequest:
         """Return the request with GPUs together that only differ in profiles that nothing uses."""
         if not self.available:
             return self
-        profiles = [*used]
-        found: dict[AvailableGpus, int] = {}
-        names: dict[str, str] = {}
+        profiles, found, names = [*used], Counter[AvailableGpus](), dict[str, str]()
         for each in self.available:
             own = {profile for key, profile in profiles if key == each.gpu}
             alike = replace(each.limit_to(own), count=0)
-            found[alike] = found.get(alike, 0) + each.count
+            found[alike] += each.count
             names[each.name] = alike.name
         groups = tuple(
             GroupLimit(one.name, {names[key]: n for key, n in one.weights.items()}, one.at_most)
             for one in self.group_limits
         )
         there = tuple(replace(each, count=n) for each, n in found.items())
-        return self._replace(available=there, group_limits=groups)
+        return replace(self, available=there, group_limits=groups)
 
     def build_machines(self, used: Iterable[InstanceKind], splits: str = "any") -> dict[str, Any]:
-        """Return the configurations with these kinds of instances, and the machine types."""
-        types, groups = build_machine_types(self.fleet, self.limits, self.costs, self.available)
+        """Return the configurations with these kinds of instances, the machine types and limits.
+
+        InvalidOption for a limit or cost of no GPU here, or given twice.
+        """
+        limits = key_by_gpu("limit", self.limits, self.gpus)
+        costs = key_by_gpu("cost", self.costs, self.gpus)
+        there, groups = self.available, [*self.group_limits]
+        types = [MachineType(g.key, costs.get(g.key, 1), limits.get(g.key)) for g in self.gpus]
+        if there:
+            prices = {each.name: each.cost for each in types}
+            types = [MachineType(each.name, each.cost(prices), each.count) for each in there]
+            names = {key: name for name, key in name_caps(there).items()}
+            for key, cap in limits.items():
+                own = {each.name: each.count for each in there if each.gpu == key}
+                if cap < sum(own.values()):
+                    groups.append(GroupLimit(names[key], dict.fromkeys(own, 1), cap))
         return {
-            "configurations": list_configurations(self.fleet, used, splits, self.available),
+            "configurations": list_configurations(self.gpus, used, splits, there),
             "machine_types": types,
-            "group_limits": (*self.group_limits, *groups),
+            "group_limits": groups,
         }
 
     @property
     def kept(self) -> dict[str, Any]:
         """What a serving problem keeps as it is."""
-        own = "services", "max_processes", "routing", "replica_share", "available", "currency"
-        kept = {name: getattr(self, name) for name in own}
-        return kept | {"gpus": self.fleet, "rate_margin": self.margin}
-
-    def warnings(self, *, batches: bool) -> tuple[str, ...]:
-        """Say what looks odd about services and points that are known to go together.
-
-        `batches`: whether to name points whose latency is not what their throughput says.
-        """
-        units = unit_warnings(self.points)
-        # latencies in a wrong unit make every limit look wrong: one mistake, one warning
-        odd_limits = () if units else limit_warnings(self.services, self.measured)
-        slow = batch_time_warnings(self.points) if batches and not units else ()
-        return (*units, *slow, *odd_limits, *shrinking_warnings(self.measured, self.fleet))
+        return {each.name: getattr(self, each.name) for each in fields(ServingTerms)}
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -247,16 +232,12 @@ class ServingProblem(Posed[Problem]):
 
     rule: QueueingRule  #: what turned operating points into supply
     #: By service and block: how long batches that are not full take at these points.
-    fills: FrozenMap[tuple[str, Block], FillTimes] = field(default_factory=FrozenMap)
+    fills: FrozenMap[tuple[str, Block], FillTimes]
 
     @property
     def rule_name(self) -> str:
         """The rule's name."""
         return self.rule.name
-
-    def planned_rps(self, service: Service) -> Fraction:
-        """Return the service's rate with the margin."""
-        return service.rate_rps * (1 + self.rate_margin)
 
     @property
     def promise(self) -> Promise | None:
@@ -264,17 +245,14 @@ class ServingProblem(Posed[Problem]):
 
         The rule may promise nothing, or no service have a limit.
         """
-        promise = self.rule.promise
-        if self.services and all(each.latency_limit_ms is None for each in self.services):
-            return None
-        if promise is None:
+        promise, limits = self.rule.promise, [each.latency_limit_ms for each in self.services]
+        if promise is None or (limits and set(limits) == {None}):
             return None
         return replace(promise, rate_margin=self.rate_margin, routing=self.routing)
 
     def fill_times(self, service: str, block: Block) -> FillTimes:
         """Return how long batches take in such an instance; KeyError if it cannot serve it."""
-        (point,) = self.points[service, block]
-        return self.fills.get((service, block)) or FillTimes({point.batch: point.batch_ms})
+        return self.fills[service, block]
 
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the items per second that one such block counts for; 0 if it cannot serve it."""
@@ -283,10 +261,9 @@ class ServingProblem(Posed[Problem]):
 
     def can_serve(self, service: str) -> bool:
         """Whether some block serves it within its limit, and enough for a replica."""
-        most = max(self.supply(service, block) for block in self.problem.blocks)
-        return most > 0 and most >= _least_replica(
-            self.problem.jobs[self.problem.job_index(service)]
-        )
+        problem = self.problem
+        most = max(self.supply(service, block) for block in problem.blocks)
+        return 0 < most >= _least_replica(problem.jobs[problem.job_index(service)])
 
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
         """Return what such an instance does for a service; nothing if it cannot serve it."""
@@ -301,59 +278,55 @@ class ServingProblem(Posed[Problem]):
 
 def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
     """Pose the problem in which a block serves one service; see :func:`build_problem`."""
-    prefix = block_prefixes(request.fleet)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     fills: dict[tuple[str, Block], FillTimes] = {}
     known: dict[tuple[int, PointKey], FillTimes] = {}  # services may share their points
     unservable: dict[str, str] = {}
-    used: dict[InstanceKind, None] = {}
     jobs = []
-    for service in request.services:
-        candidates = find_points(service, request.known, request.fleet)
-        used.update(dict.fromkeys(candidates))
+    candidates, used = request.find_candidates()
+    for service, by_block in zip(request.services, candidates, strict=True):
         supply: dict[Block, Fraction] = {}
-        for (key, profile), own in candidates.items():
-            amount, point = find_best_point(own, partial(rule.supply, service))
+        for block, own in by_block.items():
+            ranked = (  # ties go to the lower latency, then fewer processes, then the smaller batch
+                (rule.supply(service, each), -each.latency_ms, -each.processes, -each.batch, at)
+                for at, each in enumerate(own)
+            )
+            amount, *_, at = max(ranked)
             if amount:
-                block, place = prefix[key] + profile, (id(own), key_of(point))
-                supply[block], points[service.name, block] = amount, (point,)
+                place = id(own), key_of(own[at])
+                supply[block], points[service.name, block] = amount, (own[at],)
                 if place not in known:
-                    known[place] = fills_of([point], own)[key_of(point)]
+                    known[place] = fills_of([own[at]], own)[place[1]]
                 fills[service.name, block] = known[place]
         if service.rate_rps and not supply:
-            unservable[service.name] = _why_unservable(service, candidates, rule)
-        planned = service.rate_rps * (1 + request.margin)
-        jobs.append(job := pose_job(service, planned, supply, request))
-        if supply and max(supply.values()) < _least_replica(job):
+            every = chain.from_iterable(by_block.values())
+            unservable[service.name] = _why_unservable(service, every, rule)
+        jobs.append(job := pose_job(service, supply, request))
+        if supply and (most := max(supply.values())) < (least := _least_replica(job)):
             unservable[service.name] = (
-                f"{service.name}: no instance serves {shown(_least_replica(job))} requests/s, as "
-                f"each of its replicas has to; the most that one serves is "
-                f"{shown(max(supply.values()))}: lower replica_share"
+                f"{service.name}: no instance serves {shown(least)} requests/s, as each of its "
+                f"replicas has to; the most that one serves is {shown(most)}: lower replica_share"
             )
-    request = request.limit_to(used)
+    request, batches = request.limit_to(used), rule.promise is not None
     return ServingProblem(
         problem=Problem(jobs=jobs, **request.build_machines(used)),
         rule=rule,
         points=FrozenMap(points),
         fills=FrozenMap(fills),
-        warnings=request.warnings(batches=rule.promise is not None),
+        warnings=find_odd_data(request.services, request.known, request.gpus, batches=batches),
         unservable=FrozenMap(unservable),
         **request.kept,
     )
 
 
-def pose_job(
-    service: Service,
-    planned: Fraction,
-    supply: Mapping[Block, Fraction],
-    terms: PlanRequest | ServingProblem,
-) -> Job:
+def pose_job(service: Service, supply: Mapping[Block, Fraction], terms: ServingTerms) -> Job:
     """Pose the job of a service, with the replicas that it asks for.
 
     Without a share each of r serves 1 / (2 r) of the rate, so that none is one in name only. In
     equal shares none is; and where no instance serves so much, none of them matters much.
     """
-    count, share, routing = service.min_replicas, terms.replica_share, terms.routing
+    planned, routing = terms.planned_rps(service), terms.routing
+    count, share = service.min_replicas, terms.replica_share
     if share is None and count:
         small = max(supply.values(), default=Fraction(0)) < planned / (2 * count)
         share = Fraction(0) if small or routing == "equal" else None
@@ -366,16 +339,9 @@ def _least_replica(job: Job) -> Fraction:
     return Fraction(0) if job.replicas is None else job.replicas.share * job.demand
 
 
-def _why_unservable(
-    service: Service,
-    candidates: Mapping[InstanceKind, Sequence[OperatingPoint]],
-    rule: QueueingRule,
-) -> str:
+def _why_unservable(service: Service, points: Iterable[OperatingPoint], rule: QueueingRule) -> str:
     """Name the point that comes nearest to the limit, and the limit that would admit it."""
-    fastest = min(
-        (point for own in candidates.values() for point in own),
-        key=lambda point: (point.latency_ms, -point.throughput_rps),
-    )
+    fastest = min(points, key=lambda point: (point.latency_ms, -point.throughput_rps))
     limit = service.latency_limit_ms
     meets = "serves it" if limit is None else f"meets {shown(limit)} ms"
     return (

@@ -24,9 +24,9 @@ from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import Number, exact, whole
 from ...values.words import short
-from .gpus_used import SPLITS, block_prefixes
+from .gpus_used import SPLITS
 from .latency_rule import margin_words, require_margin
-from .measurements import InstanceKind, find_points
+from .measurements import describe_odd, find_odd_data, list_points
 from .operating_point import OperatingPoint
 from .queueing import RULES, QueueingRule
 from .service import Service
@@ -78,39 +78,30 @@ class Headroom:
             raise InvalidOption(
                 f"there is no head-room {name!r}; expected {known}{nearest(str(name), HEADROOMS)}"
             )
+        table: dict[int, Fraction] = {}
+        for batch, value in (overheads_ms or {}).items():
+            size = whole(batch, "a batch in the overheads", least=1, error=InvalidOption)
+            table[size] = exact(value, f"the overhead of a batch of {size}", error=InvalidOption)
         object.__setattr__(self, "name", name)
-        table = None
-        if overheads_ms is not None:
-            table = FrozenMap(
-                {
-                    whole(batch, "a batch in the overheads", least=1, error=InvalidOption): exact(
-                        value, f"the overhead of a batch of {batch}", error=InvalidOption
-                    )
-                    for batch, value in overheads_ms.items()
-                }
-            )
-        object.__setattr__(self, "overheads_ms", table)
+        object.__setattr__(self, "overheads_ms", None if overheads_ms is None else FrozenMap(table))
 
     def planned_rps(self, rate: Fraction) -> Fraction:
         """Return the rate to plan for instead of this one; 0 for 0."""
-        if not rate:
-            return rate
-        if rate > _COUNTED_UP_TO:
+        if not rate or rate > _COUNTED_UP_TO:
             return rate * _MORE
         return Fraction(poisson_quantile(rate, _SHARE) + 1)
 
     def length_ms(self, length: Fraction, batch: int) -> Fraction:
         """Return how long a batch of one process is taken to occupy its instance."""
-        overhead = Fraction(0)
-        if self.overheads_ms is not None:
-            if batch not in self.overheads_ms:
-                known = ", ".join(map(str, self.overheads_ms)) or "none"
-                raise InvalidOption(
-                    f"there is no overhead of a batch of {batch}, which was measured; there are "
-                    f"overheads of {known}: add it to the table"
-                )
-            overhead = self.overheads_ms[batch]
-        return length * _MORE + overhead
+        if self.overheads_ms is None:
+            return length * _MORE
+        if batch not in self.overheads_ms:
+            known = ", ".join(map(str, self.overheads_ms)) or "none"
+            raise InvalidOption(
+                f"there is no overhead of a batch of {batch}, which was measured; there are "
+                f"overheads of {known}: add it to the table"
+            )
+        return length * _MORE + self.overheads_ms[batch]
 
     def __str__(self) -> str:
         more = "" if self.overheads_ms is None else ", and an overhead a batch"
@@ -269,21 +260,10 @@ class SharedServing(Posed[TimeSharedProblem]):
         """Return the service's rate with margin and head-room."""
         return self.sharing.planned_rps(service.rate_rps * (1 + self.rate_margin))
 
-    @property
-    def splits(self) -> str:
-        """How a GPU is shared under MPS."""
-        return self.sharing.splits
-
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the most items per second that one such block gives a service, alone on it."""
-        job, rule = self.problem.job(service), self.sharing.rule
-        points = job.points.get(block, ())
-        rates = (
-            point.amount / point.length
-            for point in points
-            if rule.admits(point.length, point.length, job.limit)
-        )
-        return max(rates, default=Fraction(0))
+        points = self.problem.usable_points(block).get(service, ())
+        return max((point.amount / point.length for point in points), default=Fraction(0))
 
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
         """Return what a mix gives each service; InvalidSchedule if an amount was not measured."""
@@ -308,26 +288,24 @@ class SharedServing(Posed[TimeSharedProblem]):
 
 def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
     """Pose the problem in which services share blocks in time; see :func:`build_problem`."""
-    prefix = block_prefixes(request.fleet)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     unservable: dict[str, str] = {}
-    used: dict[InstanceKind, None] = {}
     jobs = []
-    for service in request.services:
-        candidates = find_points(service, request.known, request.fleet)
-        used.update(dict.fromkeys(candidates))
-        own = {prefix[key] + profile: _amounts(on) for (key, profile), on in candidates.items()}
+    candidates, used = request.find_candidates()
+    for service, by_block in zip(request.services, candidates, strict=True):
+        own = {block: _amounts(listed) for block, listed in by_block.items()}
         points |= {(service.name, block): listed for block, listed in own.items()}
-        jobs.append(sharing.job(service, own, request.margin))
+        jobs.append(sharing.job(service, own, request.rate_margin))
         if service.rate_rps and (why := _why_unservable(service, own, sharing)):
             unservable[service.name] = why
     machines = request.build_machines(used, sharing.splits)
+    odd = find_odd_data(request.services, request.known, request.gpus, batches=False)
     return SharedServing(
         problem=TimeSharedProblem(
             jobs=jobs, rule=sharing.rule, max_jobs=sharing.max_services, **machines
         ),
         points=FrozenMap(points),
-        warnings=(*request.warnings(batches=False), *_warnings(request)),
+        warnings=(*odd, *_warnings(request)),
         unservable=FrozenMap(unservable),
         sharing=sharing,
         **request.kept,
@@ -363,13 +341,12 @@ def _amounts(points: Sequence[OperatingPoint]) -> tuple[OperatingPoint, ...]:
 
 
 def _cycle_rule(rule: str | DutyCycleRule | QueueingRule) -> DutyCycleRule:
-    names = [known.value for known in DutyCycleRule]
-    if rule in names:
+    if isinstance(rule, str) and rule in _RULES:
         return DutyCycleRule(rule)
     known = ", ".join(f"{name} ({what})" for name, what in _RULES.items())
     if isinstance(rule, str) and rule not in RULES:
         said = f"there is no rule of cycles {rule!r}"
-        raise InvalidOption(f"{said}; expected {known}{nearest(rule, names)}")
+        raise InvalidOption(f"{said}; expected {known}{nearest(rule, _RULES)}")
     name = rule if isinstance(rule, str) else getattr(rule, "name", rule)
     raise InvalidOption(
         f"the queueing rule {name!r} knows no duty cycles, so it cannot say what a block shared "
@@ -397,13 +374,13 @@ def _why_unservable(
 
 
 def _warnings(request: PlanRequest) -> Iterator[str]:
-    apart = [point for point in request.points if _differs(point)]
-    if apart:
-        yield (
-            f"{len(apart)} of {len(request.points)} operating points: the latency and processes x "
-            "batch / throughput differ by more than 1 %; the longer of the two counts as the "
-            f"batch's length; for example: {apart[0]}"
-        )
+    points = list_points(request.services, request.known)
+    if apart := [point for point in points if _differs(point)]:
+        yield describe_odd(
+            apart, len(points), "operating points",
+            "the latency and processes x batch / throughput differ by more than 1 %; the longer of "
+            "the two counts as the batch's length",
+        )  # fmt: skip
     own = [each.name for each in request.services if each.late_share or each.queue]
     if own:
         yield (
