@@ -9,8 +9,7 @@ from fractions import Fraction
 from ...values.words import brief, count, decimal, fraction, money, percent, printable
 from ..serving import Plan
 from ..what_if import Alternative, Explanation, Relaxation, Rightsizing
-from ..what_if.least import Outcome
-from ..what_if.rightsizing import What
+from ..what_if.least import Outcome, What
 from .page import Page, Part, Section, Words
 from .plans import find_cost_unit, format_use
 from .proofs import list_verdict

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...files.documents import number_to_json
 from .explaining import Alternative, BlockChoices, Explanation
-from .least import Outcome
-from .rightsizing import Relaxation, Rightsizing, What
+from .least import Outcome, Relaxation, What
+from .rightsizing import Rightsizing
 
 
 def explanation_to_json(found: Explanation) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ...certificate.certificate import BlockPrices, Certificate, proved_leaves, round_up
-from ...certificate.price_conditions import Condition, prices_of_jobs
+from ...certificate.price_conditions import prices_of_jobs
 from ...certificate.quantity import BlocksOfJob
 from ...errors import InvalidCertificate, UnsupportedProblem
 from ...knapsack.pricing import cheapest_bundle, cheapest_option, common_denominator
@@ -31,9 +31,7 @@ from ...time_sharing.dearest import NODE_LIMIT, charges_of, price_mix
 from ...time_sharing.prices import MixPrices
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
-from ..serving.neighbours import NeighbourServing
-from ..serving.plan import Plan, ServicePlan
-from ..serving.serving_problem import ServingProblem
+from ..serving import NeighbourServing, Plan, ServicePlan, ServingProblem
 from .services import named_service
 
 
@@ -138,57 +136,48 @@ def explain(plan: Plan, service: str) -> Explanation:
     for use in given.uses:
         counts[use.block] += use.count
     needed = {block: n for block in one.blocks if (n := one.needed(block)) is not None}
-    shared = one.alone is not None
     # of more than serve the service by themselves a proof may say nothing
     within = {block: min(n, counts[block]) for block, n in needed.items() if n and counts[block]}
+    shared = one.alone is not None
     case = one.cases[0] if one.leaves == len(one.cases) == 1 and not shared else None
-    priced = needed if one.row.demand else ()
+
+    def rounded(bound: Fraction) -> Fraction:
+        return round_up(max(bound, Fraction(0)), serving.problem.cost_step)
+
+    def alternative(given: Given, cases: tuple[Case, ...] | None = None) -> Alternative:
+        bound = one.bound_if(given, cases)
+        if bound is None:
+            return Alternative(None, None, None)
+        bound = max(bound, one.bound)
+        return Alternative(bound, bound - one.bound, rounded(bound))
+
+    def choices(block: Block) -> BlockChoices:
+        gpu, profile = serving.instance_of(block)
+        at, own = one.blocks.index(block), Given({block: 1})
+        return BlockChoices(
+            block=block,
+            gpu=gpu,
+            profile=profile,
+            supply_rps=Fraction(one.row.supply[at], one.row.denominator),
+            count=counts[block],
+            worth=None if case is None else case.prices[at],
+            one=alternative(own),
+            needed=needed[block],
+            only=alternative(Given(without=frozenset(one.blocks) - {block})),
+            without=alternative(Given(without=frozenset({block}))) if counts[block] else None,
+            alone=None if one.alone is None else alternative(own, one.alone[block]),
+        )
+
     return Explanation(
         given=given,
         cost=plan.solution.cost,
         bound=one.bound,
-        lower_bound=_rounded(plan, one.bound),
+        lower_bound=rounded(one.bound),
         cases=one.leaves,
         pays=None if case is None else one.bound - case.rest,
-        as_planned=_alternative(plan, one, Given(within)) if within and not shared else None,
-        blocks=tuple(_choices(plan, one, block, counts[block]) for block in priced),
+        as_planned=alternative(Given(within)) if within and not shared else None,
+        blocks=tuple(map(choices, needed if one.row.demand else ())),
         useless=tuple(block for block in one.blocks if block not in needed),
-    )
-
-
-def _rounded(plan: Plan, bound: Fraction) -> Fraction:
-    return round_up(max(bound, Fraction(0)), plan.serving.problem.cost_step)
-
-
-def _alternative(
-    plan: Plan, one: OneJob, given: Given, cases: tuple[Case, ...] | None = None
-) -> Alternative:
-    bound = one.bound_if(given, cases)
-    if bound is None:
-        return Alternative(None, None, None)
-    bound = max(bound, one.bound)
-    return Alternative(bound, bound - one.bound, _rounded(plan, bound))
-
-
-def _choices(plan: Plan, one: OneJob, block: Block, count: int) -> BlockChoices:
-    gpu, profile = plan.serving.instance_of(block)
-    needed, at = one.needed(block), one.blocks.index(block)
-    assert needed is not None
-    others, own = frozenset(one.blocks) - {block}, Given({block: 1})
-    none = Given(without=frozenset({block}))
-    priced = one.leaves == len(one.cases) == 1 and one.alone is None
-    return BlockChoices(
-        block=block,
-        gpu=gpu,
-        profile=profile,
-        supply_rps=Fraction(one.row.supply[at], one.row.denominator),
-        count=count,
-        worth=one.cases[0].prices[at] if priced else None,
-        one=_alternative(plan, one, own),
-        needed=needed,
-        only=_alternative(plan, one, Given(without=others)),
-        without=_alternative(plan, one, none) if count else None,
-        alone=None if one.alone is None else _alternative(plan, one, own, one.alone[block]),
     )
 
 
@@ -204,8 +193,8 @@ class Case(NamedTuple):
 
     rest: Fraction  # what the leaf proves, less what this job pays
     prices: tuple[Fraction, ...]  # what the job pays for a block of each type
-    # Least and most blocks of a type that the job has, by the branches above.
-    within: Mapping[Block, tuple[int, int | None]] = FrozenMap()
+    # By the branches above: of a type at least (1) or at most (-1) so many blocks.
+    within: frozenset[tuple[Block, int, int]] = frozenset()
 
 
 class OneJob(NamedTuple):
@@ -233,10 +222,10 @@ class OneJob(NamedTuple):
         found: list[Fraction] = []
         for case in self.cases if cases is None else cases:
             is_open = all(  # whether the branches leave room for what the job gets
-                (high is None or given.at_least.get(block, 0) <= high)
-                and (low <= 0 or block not in given.without)
-                for block, (low, high) in case.within.items()
-            )
+                value <= 0 or block not in given.without
+                if sign > 0 else given.at_least.get(block, 0) <= value
+                for block, sign, value in case.within
+            )  # fmt: skip
             if is_open:
                 paid = self._paid(case.prices, given)
                 if paid is None:
@@ -256,10 +245,9 @@ class OneJob(NamedTuple):
                 left -= count * supply[at]
                 paid += count * prices[at]
         found = cheapest_option(prices, supply, left)
-        # A bundle by the job's rule, too, of all types that are left.
-        pairs = zip(self.blocks, self.row.supply, strict=True)
-        able = tuple(0 if block in given.without else f for block, f in pairs)
-        whole = cheapest_bundle(prices, self.row._replace(supply=able)) if self.row.rule else found
+        whole = found
+        if self.row.rule:  # a bundle by the job's rule, too, of all types that are left
+            whole = cheapest_bundle(prices, self.row._replace(supply=tuple(supply)))
         if found is None or whole is None:
             return None
         return Fraction(max(paid + found.value, whole.value), denominator)
@@ -278,21 +266,13 @@ def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
             assert found is not None, "a leaf with a job that nothing serves is infeasible"
             paid = (p * n for p, n in zip(prices, found.option, strict=True))
             rest = proved.value - sum(paid, Fraction(0))
-            cases[Case(rest, prices, _within(path, name))] = None
+            within = frozenset(
+                (quantity.block, sign, value)
+                for quantity, sign, value in path
+                if isinstance(quantity, BlocksOfJob) and quantity.job == name
+            )
+            cases[Case(rest, prices, within)] = None
     return OneJob(problem.blocks, row, certificate.bound(problem), len(leaves), tuple(cases))
-
-
-def _within(path: Iterable[Condition], job: str) -> FrozenMap[Block, tuple[int, int | None]]:
-    found: dict[Block, tuple[int, int | None]] = {}
-    for quantity, sign, value in path:
-        if isinstance(quantity, BlocksOfJob) and quantity.job == job:
-            low, high = found.get(quantity.block, (0, None))
-            if sign > 0:
-                low = max(low, value)
-            else:
-                high = value if high is None else min(high, value)
-            found[quantity.block] = low, high
-    return FrozenMap(found)
 
 
 def shared_job(problem: TimeSharedProblem, certificate: Certificate, name: str) -> OneJob:
@@ -310,40 +290,31 @@ def shared_job(problem: TimeSharedProblem, certificate: Certificate, name: str) 
             )
         if proved.infeasible:
             continue
-        charges = {block: charges_of(block, path, leaf.multipliers) for block in usable}
-        slacks = {
-            block: _least_slack(problem, leaf, block, charges[block], name) for block in usable
-        }
+        slacks, more = dict[Block, Fraction](), dict[Block, Fraction]()
+        for block in usable:
+            price = leaf.prices.get(block, Fraction(0))
+            charges = charges_of(block, path, leaf.multipliers)
+            own = charges.get(name, Fraction(0))
+            # the dearest mix with the job is the dearest of all, once having the job is worth so
+            # much more that no other mix can be; undecided, no mix is worth more than the price
+            extra = (
+                price + 1 + sum((-worth for worth in charges.values() if worth < 0), Fraction(0))
+            )
+            raised = {**charges, name: own + extra}
+            found = price_mix(
+                problem, block, leaf.functions, raised, above=price, node_limit=NODE_LIMIT
+            )
+            slacks[block] = Fraction(0)
+            if found.decided and found.dearest is not None:
+                slacks[block] = price + extra - found.dearest.worth
+            # with the job alone the functions are worth most at the greatest rate
+            if name in leaf.functions:
+                own += leaf.functions[name].worth(usable[block], demand)
+            more[block] = price - own - slacks[block]
         case = Case(proved.value, tuple(slacks.get(b, Fraction(0)) for b in problem.blocks))
         cases[case] = None
-        for block, slack in slacks.items():
-            # With the job alone the functions are worth most at the greatest rate.
-            worth = charges[block].get(name, Fraction(0))
-            if name in leaf.functions:
-                worth += leaf.functions[name].worth(usable[block], demand)
-            more = leaf.prices.get(block, Fraction(0)) - worth - slack
-            alone[block].append(case._replace(rest=case.rest + more))
-    frozen = {block: tuple(own) for block, own in alone.items()}
+        for block, rest in more.items():
+            alone[block].append(case._replace(rest=case.rest + rest))
+    frozen = {block: tuple(every) for block, every in alone.items()}
     bound = certificate.bound(problem)
     return OneJob(problem.blocks, row, bound, len(leaves), tuple(cases), frozen)
-
-
-def _least_slack(
-    problem: TimeSharedProblem,
-    leaf: MixPrices,
-    block: Block,
-    charges: dict[str, Fraction],
-    job: str,
-) -> Fraction:
-    """The price of a block less what the dearest mix with a job is worth.
-
-    Such a mix is found as the dearest of all, once having the job is worth so much more that no
-    other mix can be.
-    """
-    price = leaf.prices.get(block, Fraction(0))
-    more = price + 1 + sum((-worth for worth in charges.values() if worth < 0), Fraction(0))
-    raised = {**charges, job: charges.get(job, Fraction(0)) + more}
-    found = price_mix(problem, block, leaf.functions, raised, above=price, node_limit=NODE_LIMIT)
-    if found.decided and found.dearest is not None:
-        return price + more - found.dearest.worth
-    return Fraction(0)  # what the certificate has shown of any mix

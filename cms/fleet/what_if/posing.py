@@ -12,14 +12,11 @@ from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...problem.row import Row, reduced
 from ...values.numbers import shown
+from ..serving import OperatingPoint, Service, ServingProblem, build_problem
 from ..serving.gpus_used import block_prefixes
 from ..serving.load_curve import LoadCurve, PointKey
 from ..serving.measurements import Measurements, find_points, sort_measurements
-from ..serving.operating_point import OperatingPoint
-from ..serving.posing import build_problem
 from ..serving.queueing import with_curves
-from ..serving.service import Service
-from ..serving.serving_problem import ServingProblem
 
 
 class Posing:

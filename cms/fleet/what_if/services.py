@@ -9,7 +9,7 @@ from fractions import Fraction
 from ...errors import InvalidOption
 from ...values.names import nearest
 from ...values.numbers import Number, exact
-from ..serving.service import Service
+from ..serving import Service
 
 
 def changed_services(

@@ -186,8 +186,8 @@ def test_a_case_that_the_branches_rule_out_does_not_count() -> None:
 
 def test_a_case_counts_up_to_what_its_branches_allow() -> None:
     cases = (
-        Case(Fraction(0), (Fraction(1),), FrozenMap({"b": (0, 2)})),
-        Case(Fraction(5), (Fraction(1),), FrozenMap({"b": (3, None)})),
+        Case(Fraction(0), (Fraction(1),), frozenset({("b", -1, 2)})),
+        Case(Fraction(5), (Fraction(1),), frozenset({("b", 1, 3)})),
     )
     one = OneJob(("b",), Row(3, (1,), 1), Fraction(0), 2, cases)
     assert [one.bound_if(Given({"b": n})) for n in (1, 2, 3)] == [3, 3, 8]
