@@ -11,10 +11,8 @@ from functools import partial
 from typing import Any
 
 from ...values.words import count, decimal, percent
-from ..colocation.predictor import PredictedWeights
+from ..colocation import ColocationSolution, PredictedWeights, TableWeights
 from ..colocation.problem import FORBIDDEN, FULL_WEIGHT, ColocationProblem, misfit
-from ..colocation.solution import ColocationSolution
-from ..colocation.weights import TableWeights
 from .bars import list_bars
 from .charts import history_table
 from .page import PER_CENT, Bar, Box, Fact, Page, Part, Section, Words
@@ -44,15 +42,15 @@ def colocation_page(
     `sources`: the two files. `known`: slowdowns of pairs. `bucketing`: the price of rounding
     activities, in words. `reasons`: why pairs are forbidden. `more`: further parts.
     """
-    fleet: list[Part] = []
+    fleet, per_cent = list[Part](), lambda value: f"{decimal(value)} %"
     taken, placed = Counter[str](), Counter[str]()
     for pair in solution.plan:
         taken[pair.online] += pair.count
         placed[pair.offline] += pair.count
     if problem.online:
         rows = [
-            [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, _per_cent),
-             number(share or None, _per_cent), number(taken[gpus.name]),
+            [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, per_cent),
+             number(share or None, per_cent), number(taken[gpus.name]),
              _worth(solution.certificate.online.get(gpus.name, 0))]
             for gpus, share in zip(problem.online, problem.shares, strict=True)
         ]  # fmt: skip
@@ -191,10 +189,6 @@ def _use(
         if round(past) > start:
             boxes.append(Box(start, round(past) - start, f"{float(wide):.3g} %", **look))
     return Bar("", PER_CENT, tuple(boxes), gpus, caption=says)
-
-
-def _per_cent(value: Fraction | int) -> str:
-    return f"{decimal(value)} %"
 
 
 def _pairs(

@@ -19,7 +19,7 @@ from ...values.numbers import exact, shown
 from ...values.words import count, decimal, percent
 from .bars import draw_machines
 from .page import Bars, Fact, Page, Part, Section, Words
-from .proofs import find_solution_reasons, find_worths, format_worths, list_verdict, why_section
+from .proofs import find_reasons, find_worths, format_worths, list_verdict, why_section
 from .tables import Cell, Column, Grid, table
 
 #: Groups of machines, and jobs, that are listed before it is said how many more there are.
@@ -34,7 +34,7 @@ def solved_page(
     sizes = (len(problem.job_names), "job"), (len(problem.blocks), "block")
     every = (*sizes, (len(problem.configurations), "configuration"))
     lead = ", ".join(count(number, what) for number, what in every)
-    sections = [*why_section(find_solution_reasons(problem, solution, shortage))]
+    sections = [*why_section(find_reasons(problem, solution, shortage))]
     if solution.schedule.machine_count:
         bars = draw_machines(solution.schedule, _MOST_BARS, problem)
         key = "width: the blocks' sizes; hatched: idle or left over"

@@ -49,8 +49,17 @@ def simulation_page(simulation: Simulation, title: str, source: str = "") -> Pag
         for each in simulation.services
         if each.cause
     ]
-    if said := [*causes, *_recoveries(simulation)]:
-        services.append(list_reasons(said))
+    for nth, event in enumerate(simulation.events):
+        back = (
+            f"{each.name} not back before the next event" if one.back_after_seconds is None
+            else f"{each.name} back after {decimal(one.back_after_seconds)} s"
+            for each in simulation.services
+            for one in each.recoveries
+            if one.event == nth and one.back_after_seconds != 0
+        )  # fmt: skip
+        causes.append(f"{event}: {', '.join(back) or 'no late share rose above what is tolerated'}")
+    if causes:
+        services.append(list_reasons(causes))
     services += [Words(f"Warning: {each}", "fair", "web") for each in simulation.warnings]
     meaning: list[Part] = [
         "A replay is simulated, no proof: it says what happened to these requests. The verdicts "
@@ -106,18 +115,6 @@ def _row(each: ServiceResult) -> Iterator[Cell]:
 
 def _ms(nanoseconds: int) -> str:
     return f"{nanoseconds / 1e6:.4g} ms"
-
-
-def _recoveries(simulation: Simulation) -> Iterator[str]:
-    for nth, event in enumerate(simulation.events):
-        said = [
-            f"{each.name} not back before the next event" if one.back_after_seconds is None
-            else f"{each.name} back after {decimal(one.back_after_seconds)} s"
-            for each in simulation.services
-            for one in each.recoveries
-            if one.event == nth and one.back_after_seconds != 0
-        ]  # fmt: skip
-        yield f"{event}: " + (", ".join(said) or "no late share rose above what is tolerated")
 
 
 def _pictures(simulation: Simulation) -> Iterator[Part]:
@@ -207,11 +204,11 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
     heads = "policy|>offline|>a GPU|>slowdown|>p99|>shared|>over limit|>evicted|>moved|>starts"
     policies = table("Policies", heads, ([name, *_policy_cells(day, one)] for name, one in every))
     heads = "policy|>jobs|>ended|>mean h|>p99 h|>mean wait h|>largest wait h"
-    rows: list[list[object]] = []
-    for name, each in every:
-        arrived, _, ended, *minutes = each.jobs
-        hours = (number(one, lambda one: f"{float(one) / 60:.1f}") for one in minutes)
-        rows.append([name, number(arrived), number(ended), *hours])
+    rows = [
+        [name, number(each.jobs[0]), number(each.jobs[2]),
+         *(number(one, lambda one: f"{float(one) / 60:.1f}") for one in each.jobs[3:])]
+        for name, each in every
+    ]  # fmt: skip
     jobs: list[Part] = [table("Offline jobs", heads, rows)]
     if asked := [gpu for gpu in day.policies[0].sample if gpu.alone_p99_ms]:
         pairs = ((float(gpu.p99_ms), float(gpu.alone_p99_ms)) for gpu in asked)

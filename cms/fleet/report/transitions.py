@@ -8,29 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ...errors import InvalidOption
 from ...solving.solution import Proof
 from ...values.names import nearest
 from ...values.words import count, decimal
+from ..deployment import Deployment, DesiredState, FleetGpu, Instance
 from ..deployment.observation.age import format_time
+from ..deployment.transition import Action, Durations, Schedule, Transition, What, schedule
 from ..deployment.transition.checking import RECHECKED, lowest_capacity
-from ..deployment.transition.curves import capacity_curves, seconds_below, service_names
-from ..deployment.transition.durations import schedule
-from ..deployment.transition.model import What
+from ..deployment.transition.curves import Curve, capacity_curves, seconds_below, service_names
 from .bars import Folded, fill_gaps, fold_alike, format_gpus, list_bars
 from .deployments import fleet_section
 from .page import Bar, Box, Fact, Page, Part, Section, Words
 from .proofs import list_rechecks
 from .tables import MOST_ROWS, Grid, key_cell, number, table
-
-if TYPE_CHECKING:
-    from ..deployment import Deployment, DesiredState, Instance
-    from ..deployment.model import FleetGpu
-    from ..deployment.transition.curves import Curve
-    from ..deployment.transition.durations import Durations, Schedule
-    from ..deployment.transition.model import Action, Transition
 
 #: What is said of an action's box: what becomes of its instance, where that is one word.
 _MARKS = {What.CREATE: "created", What.DELETE: "deleted", What.RESTART: "restarted"}
@@ -81,7 +73,27 @@ def transition_page(
     drawn = list_bars(lines, head, large=False, what="more row") if lines else ()
     time: list[Part] = [replace(part, key=_TIME) for part in drawn]
     if transition.actions:
-        time += [_actions(transition, plan), _soft(_timing(transition, plan, durations))]
+        takes, table_rows = dict[What, list[Fraction]](), []
+        every = zip(transition.actions, plan.begin_s, plan.end_s, strict=True)
+        for at, (action, begin, end) in enumerate(every, start=1):
+            takes.setdefault(action.what, []).append(end - begin)
+            table_rows.append([
+                number(at), f"{action}{', temporary' * action.is_temporary}",
+                number(begin, format_time), number(end, format_time),
+                ", ".join(str(before + 1) for before in action.after) or "-",
+            ])  # fmt: skip
+        name, heads = "Every action, and what it waits for", ">#|action*|>begins|>ends|after"
+        said = (
+            f"{what} {f'{format_time(min(own))} to ' * (min(own) < max(own))}"
+            f"{format_time(max(own))}"
+            for what in What
+            if (own := takes.get(what))
+        )
+        given = "assumed, not measured" if durations is None else "as given"
+        time += [
+            table(name, heads, table_rows, "more action", folded=True),
+            _soft(f"Durations are {given}: {', '.join(said)}."),
+        ]
     else:
         time.append("Nothing is to be done.")
     if untouched:
@@ -165,19 +177,6 @@ def _headline(transition: Transition, floor: str, plan: Schedule) -> str:
     )
 
 
-def _timing(transition: Transition, plan: Schedule, durations: Durations | None) -> str:
-    takes: dict[What, set[Fraction]] = {}
-    for action, begin, end in zip(transition.actions, plan.begin_s, plan.end_s, strict=True):
-        takes.setdefault(action.what, set()).add(end - begin)
-    parts = []
-    for what in (each for each in What if each in takes):
-        least, most = min(takes[what]), max(takes[what])
-        from_ = f"{format_time(least)} to " * (least < most)
-        parts.append(f"{what} {from_}{format_time(most)}")
-    given = "assumed, not measured" if durations is None else "as given"
-    return f"Durations are {given}: {', '.join(parts)}."
-
-
 def draw_rows(
     transition: Transition, plan: Schedule, places: Mapping[str, int]
 ) -> tuple[list[Folded], list[FleetGpu]]:
@@ -231,17 +230,6 @@ def _box(
     before = [f"{places[name] + 1} {name}" for name in gone if name not in own]
     service = ", ".join([own[0], *keyed]) + f" for {', '.join(before)}" * bool(before)
     return Box(start, width, profile, service, places[own[0]], mark=what, state=state)
-
-
-def _actions(transition: Transition, plan: Schedule) -> Grid:
-    times = zip(transition.actions, plan.begin_s, plan.end_s, strict=True)
-    rows = [
-        [number(at), f"{action}{', temporary' * action.is_temporary}", number(begin, format_time),
-         number(end, format_time), ", ".join(str(before + 1) for before in action.after) or "-"]
-        for at, (action, begin, end) in enumerate(times, start=1)
-    ]  # fmt: skip
-    heads = ">#|action*|>begins|>ends|after"
-    return table("Every action, and what it waits for", heads, rows, "more action", folded=True)
 
 
 def _services(
