@@ -19,9 +19,8 @@ from cms.solving.recheck import faults_of
 from cms.values.words import count, decimal
 
 from . import options
-from .catalogue import attributes, load_published
 from .command import command
-from .options import File, Text, Texts, usage_error
+from .options import File, Text, attributes, load_published, usage_error
 from .progress import CountProgress
 from .searching import Search, heard, lacking, search
 from .session import Exit, Session, open_document
@@ -33,26 +32,19 @@ if TYPE_CHECKING:
 @command(settings=False, checks_output=False)
 def solve(
     session: Session,
+    *,
     problem: File = None,
     published: Text = None,
-    method: str = "auto",
-    option: Texts = None,
-    time_limit: str = "60",
-    gap: str = "0",
-    seed: int = 0,
-    threads: int | None = None,
-    start: File = None,
+    how: Search,
     cluster: Text = None,
     journal: File = None,
     picture: File = None,
     output: File = None,
 ) -> int:
     """Solve a problem file or folder, with a proved bound."""
-    is_folder = problem is not None and problem.is_dir()
-    if is_folder and "time_limit" not in options.given_options(session.context):
-        time_limit = "none"  # it takes what it takes: minutes for 100 million jobs
-    how = Search(method, option, time_limit, gap, seed, threads, start)
-    if problem is not None and is_folder:
+    if problem is not None and problem.is_dir():
+        if "time_limit" not in options.given_options(session.context):
+            how.time_limit = None  # it takes what it takes: minutes for 100 million jobs
         heeded = "problem method option time_limit gap cluster journal output"
         options.refuse_others(session.context, heeded, "it does not go with a problem folder")
         return _solve_folder(session, problem, how, output, cluster, journal)
@@ -165,12 +157,8 @@ def pack(session: Session, files: list[Path], head: Path, output: Path) -> int:
     with session.reading("reading the jobs"):
         problem = _read_head(head)
         found = cms.pack(problem, parquet_chunks(files, problem), output)
-    document = {
-        "folder": str(output),
-        "jobs": found.n_jobs,
-        "shards": len(found.shards),
-        "problem_sha256": found.stated_sha256(),
-    }
+    document = {"folder": str(output), "jobs": found.n_jobs, "shards": len(found.shards)}
+    document["problem_sha256"] = found.stated_sha256()
     jobs, shards = count(found.n_jobs, "job"), count(len(found.shards), "shard")
     next_ = f"next: cms problem solve {output} -o plan"
     session.say(document, f"{output}: {jobs} in {shards}; {next_}\n")

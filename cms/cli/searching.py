@@ -36,18 +36,18 @@ SHORTAGE_SECONDS = 10.0
 _PATIENCE_SECONDS = 0.75
 
 
-class Search:
+class Search(options.OptionGroup):
     """The driver's options as the command line gives them."""
 
     def __init__(
         self,
-        method: str,
-        option: list[str] | None,
-        time_limit: str,
+        method: str = "auto",
+        option: options.Texts = None,
+        time_limit: str = "60",
         gap: str = "0",
         seed: int = 0,
         threads: int | None = None,
-        start: Path | None = None,
+        start: options.File = None,
     ) -> None:
         self.method, self.seed, self.threads, self.start = method, seed, threads, start
         self.options = options.pairs(option, "--option", "epsilon=1/4")

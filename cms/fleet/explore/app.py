@@ -120,24 +120,14 @@ def _(every, gpus, limits, mo, plan, plan_file, plan_page, rates, refused, title
     _facts = [] if plan is None else plan_page(plan, title).facts
     _stats = [mo.stat(e.value, label=e.name, caption=e.note, bordered=True) for e in _facts]
     _save = mo.download(plan_file, "plan.json", disabled=plan is None, label="plan.json")
-    _rows = [
-        mo.hstack(
-            [
-                mo.plain_text(name),
-                *(own.elements[name] for own in (rates, limits) if name in own.elements),
-            ],
-            justify="start",
-            widths=[1, 2, 2],
-        )
-        for name in rates.elements
-    ]
-    mo.vstack(
-        [
-            refused or mo.hstack(_stats, wrap=True, justify="start"),
-            mo.hstack([every, gpus, turned, _save], wrap=True, justify="start"),
-            mo.accordion({"Each service": mo.vstack(_rows)}),
-        ]
-    )
+    _rows = []
+    for _name in rates.elements:
+        _own = [each.elements[_name] for each in (rates, limits) if _name in each.elements]
+        _row = [mo.plain_text(_name), *_own]
+        _rows.append(mo.hstack(_row, justify="start", widths=[1, 2, 2]))
+    _head = refused or mo.hstack(_stats, wrap=True, justify="start")
+    _all = mo.hstack([every, gpus, turned, _save], wrap=True, justify="start")
+    mo.vstack([_head, _all, mo.accordion({"Each service": mo.vstack(_rows)})])
     return
 
 
