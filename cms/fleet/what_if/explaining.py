@@ -65,8 +65,6 @@ class Explanation:
     cases: int  #: leaves of the certificate; in each the numbers hold, as the least over all
     #: The part of the bound that the service pays; None where the proof branches.
     pays: Fraction | None
-    #: Plans with at least these instances for it, whatever the others get; None if none serves it.
-    as_planned: Alternative | None
     blocks: tuple[BlockChoices, ...]  #: those that can serve it, in the order of the problem
     #: Blocks that cannot: nothing measured there meets its limit, or it does not allow them.
     useless: tuple[Block, ...]
@@ -110,8 +108,6 @@ def explain(plan: Plan, service: str) -> Explanation:
     for use in given.uses:
         counts[use.block] += use.count
     needed = {block: n for block in one.blocks if (n := one.needed(block)) is not None}
-    # of more than serve the service by themselves a proof may say nothing
-    within = {block: min(n, counts[block]) for block, n in needed.items() if n and counts[block]}
     case = one.cases[0] if one.leaves == len(one.cases) == 1 else None
 
     def rounded(bound: Fraction) -> Fraction:
@@ -147,7 +143,6 @@ def explain(plan: Plan, service: str) -> Explanation:
         lower_bound=rounded(one.bound),
         cases=one.leaves,
         pays=None if case is None else one.bound - case.rest,
-        as_planned=alternative(Given(within)) if within else None,
         blocks=tuple(map(choices, needed if one.row.demand else ())),
         useless=tuple(block for block in one.blocks if block not in needed),
     )

@@ -29,7 +29,7 @@ from ...solving.solution import Solution, StopReason
 from ..serving import OperatingPoint, Plan, Service
 from ..serving.latency_rule import Breakpoint
 from .explaining import Given, plain_job
-from .posing import Posing
+from .services import Posing
 
 #: The parts that the time left is divided into for a question; what fails in it is tried once more.
 PARTS_OF_THE_TIME = (4, 2)

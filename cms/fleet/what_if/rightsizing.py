@@ -30,8 +30,7 @@ from .least import (
     limit_ladder,
     rate_ladder,
 )  # fmt: skip
-from .posing import Posing
-from .services import named_service
+from .services import Posing, named_service
 
 WANTED = "looking for what would save a GPU"
 
