@@ -232,13 +232,13 @@ def format_use(plan: Plan, use: Use) -> str:
 def format_replicas(plan: Plan) -> str:
     """Say which services have replicas; empty if none have."""
     jobs = plan.serving.problem.jobs if isinstance(plan.serving, ServingProblem) else ()
-    asked = {job.name: job.replicas for job in jobs if job.replicas is not None}
-    said = (
-        f"{printable(cut(name))} {count(each.count, 'instance')}"
-        f"{f' of {percent(each.share)} of its rate' if each.share else ''}"
-        for name, each in asked.items()
+    said = ", ".join(
+        f"{printable(cut(job.name))} {count(job.replicas.count, 'instance')}"
+        f"{f' of {percent(job.replicas.share)} of its rate' if job.replicas.share else ''}"
+        for job in jobs
+        if job.replicas is not None
     )
-    return f"replicas at least: {', '.join(said)}" if asked else ""
+    return said and f"replicas at least: {said}"
 
 
 def format_headroom(plan: Plan) -> str:
