@@ -13,10 +13,8 @@ app = marimo.App(width="full", app_title="cms")
 @app.cell
 def _():
     import dataclasses
-    import tempfile
     from fractions import Fraction
     from html import escape
-    from pathlib import Path
 
     import marimo as mo
 
@@ -28,37 +26,15 @@ def _():
     from cms.fleet.serving import plan_to_json
 
     return (
-        CmsError, Fraction, Path, dataclasses, document_text, escape, explore, html, mo, plan_page,
-        plan_to_json, tempfile,
+        CmsError, Fraction, dataclasses, document_text, escape, explore, html, mo, plan_page,
+        plan_to_json,
     )  # fmt: skip
 
 
 @app.cell
-def _(mo):
-    services_file = mo.ui.file([".csv"], label="services.csv")
-    points_file = mo.ui.file([".csv"], label="operating_points.csv")
-    _words = mo.md("as `cms init` writes them; give both")
-    _files = mo.hstack([services_file, points_file, _words], justify="start")
-    mo.accordion({"Other tables": _files})
-    return points_file, services_file
-
-
-@app.cell
-def read(CmsError, Path, explore, mo, points_file, services_file, tempfile):
-    def _read():
-        files = [services_file.value, points_file.value]
-        if not all(files):
-            return explore.read_scenario(mo.cli_args())
-        with tempfile.TemporaryDirectory() as folder:
-            named = {"title": Path(files[0][0].name).stem}
-            for table, (file,) in zip(("services", "operating-points"), files, strict=True):
-                path = Path(folder, f"{table}.csv")  # both files may have one name
-                path.write_bytes(file.contents)
-                named[table] = str(path)
-            return explore.read_scenario(named)
-
+def _(CmsError, explore, mo):
     try:
-        scenario, _wrong = _read(), ""
+        scenario, _wrong = explore.read_scenario(mo.cli_args()), ""
     except CmsError as error:
         scenario, _wrong = None, str(error)
     mo.stop(scenario is None, mo.callout(mo.plain_text(_wrong), kind="danger"))
