@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,15 @@ def solve(
             how.time_limit = None  # it takes what it takes: minutes for 100 million jobs
         heeded = "problem method option time_limit gap cluster journal output"
         options.refuse_others(session.context, heeded, "it does not go with a problem folder")
-        return _solve_folder(session, problem, how, output, cluster, journal)
+        if output is not None:
+            refuse_existing(output)
+        with _opened(problem, cluster, journal, how.threads) as folder:
+            found = search(session, folder, how, counted="cost")
+            if output is not None:
+                with _counted(session, folder):
+                    heard(session, lambda: cms.write_solution(found, output))
+        session.say(solution_summary(found), f"{found}\n")
+        return session.code_of(found)
     for value, name in ((cluster, "--cluster"), (journal, "--journal")):
         if value is not None:
             raise usage_error("is for problem folders, as cms problem pack writes them", name)
@@ -155,7 +163,12 @@ def pack(session: Session, files: list[Path], head: Path, output: Path) -> int:
 
     refuse_existing(output)
     with session.reading("reading the jobs"):
-        problem = _read_head(head)
+        problem = _read(head, plans=False)
+        if not isinstance(problem, cms.Problem):
+            raise usage_error(f"{head}: its jobs share blocks in time", "--head")
+        if problem.n_jobs:
+            what = f"has {problem.n_jobs} jobs; expected none: they come from the tables"
+            raise usage_error(f"{head} {what}", "--head")
         found = cms.pack(problem, parquet_chunks(files, problem), output)
     document = {"folder": str(output), "jobs": found.n_jobs, "shards": len(found.shards)}
     document["problem_sha256"] = found.stated_sha256()
@@ -165,49 +178,13 @@ def pack(session: Session, files: list[Path], head: Path, output: Path) -> int:
     return Exit.ANSWER
 
 
-def _read_head(path: Path) -> cms.Problem:
-    kind, document = open_document(path)
-    if kind != "cms-problem":
-        what = f"holds no problem (its format is {kind!r}); expected a cms-problem without jobs"
-        raise usage_error(f"{path} {what}", "--head")
-    problem = problem_from_json(document)
-    if not isinstance(problem, cms.Problem):
-        raise usage_error(f"{path}: its jobs share blocks in time", "--head")
-    if problem.n_jobs:
-        what = f"has {problem.n_jobs} jobs; expected none: they come from the tables"
-        raise usage_error(f"{path} {what}", "--head")
-    return problem
-
-
 @contextmanager
 def _opened(
     path: Path, cluster: str | None = None, journal: Path | None = None, threads: int | None = None
 ) -> Iterator[cms.ShardedProblem]:
     """Open a problem folder, here or on a cluster, whose workers have threads of their own."""
-    if cluster is None:
-        yield cms.open_problem(path, engine=Here(threads), journal=journal)
-        return
-    with cms.cluster(cluster) as engine:
+    with nullcontext(Here(threads)) if cluster is None else cms.cluster(cluster) as engine:
         yield cms.open_problem(path, engine=engine, journal=journal)
-
-
-def _solve_folder(
-    session: Session,
-    path: Path,
-    how: Search,
-    output: Path | None,
-    cluster: str | None,
-    journal: Path | None,
-) -> int:
-    if output is not None:
-        refuse_existing(output)
-    with _opened(path, cluster, journal, how.threads) as problem:
-        solution = search(session, problem, how, counted="cost")
-        if output is not None:
-            with _counted(session, problem):
-                heard(session, lambda: cms.write_solution(solution, output))
-    session.say(solution_summary(solution), f"{solution}\n")
-    return session.code_of(solution)
 
 
 def check_folders(

@@ -6,8 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import nullcontext
-from pathlib import Path
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cms.fleet
@@ -75,8 +74,11 @@ def search(
     arguments: dict[str, Any] = {"gap": how.gap, **how.within(session)}
     if not is_second:
         arguments |= {"method": how.method, "options": option_values(how)}
-        with session.reading():
-            arguments["start"] = None if how.start is None else _read_start(how.start)
+        if how.start is not None:
+            with session.reading():
+                kind, document = open_document(how.start)
+                told = document.at("solution") if kind == "cms-plan" else document
+                arguments["start"] = solution_from_json(told).schedule
     log, has_schedule = None, threading.Event()
     if not session.quiet and sys.stderr is not None:
         log = Progress(sys.stderr, counted)
@@ -257,22 +259,12 @@ def option_values(how: Search) -> dict[str, object]:
     """Turn texts of ``--option`` into values of the defaults' kinds; the driver refuses others."""
     if not how.options:
         return {}
-    defaults = option_fields(load_algorithm(how.method)[0])
-    return {name: _value(text, defaults.get(name)) for name, text in how.options.items()}
-
-
-def _value(text: str, default: object) -> object:
-    if isinstance(default, bool):
-        return {"true": True, "false": False}.get(text.lower(), text)
-    try:
-        return type(default)(text) if isinstance(default, int | float) else text
-    except ValueError:
-        return text
-
-
-def _read_start(path: Path) -> cms.Schedule:
-    """Read the schedule of a solution file, or of the solution in a plan file."""
-    kind, document = open_document(path)
-    if kind == "cms-plan":
-        document = document.at("solution")
-    return solution_from_json(document).schedule
+    defaults, values = option_fields(load_algorithm(how.method)[0]), dict[str, object](how.options)
+    for name, text in how.options.items():
+        default = defaults.get(name)
+        if isinstance(default, bool):
+            values[name] = {"true": True, "false": False}.get(text.lower(), text)
+        elif isinstance(default, int | float):
+            with suppress(ValueError):
+                values[name] = type(default)(text)
+    return values
