@@ -68,7 +68,7 @@ def check(session: Session, file: Path, solution: File = None, output: File = No
 
 def recheck(kind: str, *documents: Parsed) -> Rechecked:
     """Recheck a document, or a problem with its solution; what is no other kind is a plan."""
-    return _RECHECKS.get(kind, _recheck_plan)(*documents)
+    return _RECHECKS.get(kind, _RECHECKS["cms-plan"])(*documents)
 
 
 def say_what_does_not_hold(session: Session, faults: list[cms.Violation]) -> int:
@@ -189,6 +189,7 @@ def _recheck_colocation(problem: Parsed, told: Parsed) -> Rechecked:
 
 
 _RECHECKS: dict[str, Callable[..., Rechecked]] = {
+    "cms-plan": _recheck_plan,
     "cms-deployment": _recheck_deployment,
     "cms-transition": _recheck_transition,
     "cms-simulation": _recheck_simulation,

@@ -211,7 +211,8 @@ def _page(
         own = session.fleet.transition.durations
         return transitions.transition_page(*given, durations=own)
     if kind == "cms-colocation-problem":
-        return colocation.colocation_page(*found, title, sources)
+        posed, answer = found
+        return colocation.colocation_page(posed, answer, title, sources)
     if kind == "cms-simulation":
         return simulations.simulation_page(*given)
     if kind == "cms-colocation-day":

@@ -78,8 +78,8 @@ def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
             caption = f"{where}: {format_room(each.gpus[0])}"
             label = None if len(each.gpus) > 1 else ""
             drawn.append(replace(each.bars[0], caption=caption, label=label))
-        types = Counter(card.gpu.key for card in node.gpus)
-        said = [f"{n} x {key}" for key, n in types.items()]
+        counts = Counter(card.gpu.key for card in node.gpus)
+        said = [f"{n} x {key}" for key, n in counts.items()]
         said += ["numbers of the GPUs not known"] * (not node.is_numbered)
         said += [f"driver {node.driver}"] if node.driver else []
         said += [f"zone {zone}"] if (zone := node.labels.get("zone")) else []

@@ -74,11 +74,11 @@ def transition_page(
     if transition.actions:
         takes, table_rows = dict[What, list[Fraction]](), []
         every = zip(transition.actions, plan.begin_s, plan.end_s, strict=True)
-        for nth, (action, begin, end) in enumerate(every, start=1):
-            takes.setdefault(action.what, []).append(end - begin)
+        for nth, (action, begin, over) in enumerate(every, start=1):
+            takes.setdefault(action.what, []).append(over - begin)
             table_rows.append([
                 number(nth), f"{action}{', temporary' * action.is_temporary}",
-                number(begin, format_time), number(end, format_time),
+                number(begin, format_time), number(over, format_time),
                 ", ".join(str(before + 1) for before in action.after) or "-",
             ])  # fmt: skip
         name, heads = "Every action, and what it waits for", ">#|action*|>begins|>ends|after"

@@ -229,7 +229,7 @@ class _Profiles(Question):
             return self.relaxation(Outcome.NONE, certificate=answer.certificate)
         enough: dict[str, tuple[Solution, Service]] = {}
         for name in more:
-            if base.asking.over:
+            if self.base.asking.over:
                 break
             one, _, found = (other, problem, answer) if len(more) == 1 else self._allow((name,))
             if base.is_reached(found):
