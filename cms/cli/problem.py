@@ -163,18 +163,22 @@ def pack(session: Session, files: list[Path], head: Path, output: Path) -> int:
 
     refuse_existing(output)
     with session.reading("reading the jobs"):
-        problem = _read(head, plans=False)
+        kind, document = open_document(head)
+        if kind != "cms-problem":
+            what = f"holds no problem (its format is {kind!r}); expected a cms-problem without jobs"
+            raise usage_error(f"{head} {what}", "--head")
+        problem = problem_from_json(document)
         if not isinstance(problem, cms.Problem):
             raise usage_error(f"{head}: its jobs share blocks in time", "--head")
         if problem.n_jobs:
             what = f"has {problem.n_jobs} jobs; expected none: they come from the tables"
             raise usage_error(f"{head} {what}", "--head")
         found = cms.pack(problem, parquet_chunks(files, problem), output)
-    document = {"folder": str(output), "jobs": found.n_jobs, "shards": len(found.shards)}
-    document["problem_sha256"] = found.stated_sha256()
+    said = {"folder": str(output), "jobs": found.n_jobs, "shards": len(found.shards)}
+    said["problem_sha256"] = found.stated_sha256()
     jobs, shards = count(found.n_jobs, "job"), count(len(found.shards), "shard")
     next_ = f"next: cms problem solve {output} -o plan"
-    session.say(document, f"{output}: {jobs} in {shards}; {next_}\n")
+    session.say(said, f"{output}: {jobs} in {shards}; {next_}\n")
     return Exit.ANSWER
 
 

@@ -95,17 +95,27 @@ def colocation_page(
     ]
     sections.append(Section("proof", "The proof", proof, "web"))
     wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
-    value, bound = (_equivalents(solution.value, up=False),) * 2
-    if solution.gap:  # rounded apart they would not look the same
-        bound = _equivalents(solution.upper_bound, up=True)
-    checked = ", proof checked" if solution.proof == "checked" else ""
-    lead = (
-        f"{decimal(solution.plan.placed)} of {count(wanted, 'offline workload')} on "
-        f"{count(gpus, 'GPU')}, {value} of at most {bound} GPU-equivalents: "
-        f"{solution.status}{checked}"
+    placed, on = decimal(solution.plan.placed), count(gpus, "GPU")
+    value, bound = (
+        _equivalents(solution.value, up=False),
+        _equivalents(solution.upper_bound, up=True),
     )
-    facts, end = list(_facts(solution, wanted, gpus)), [Words(ran, "soft")]
-    return Page(title, lead, facts, sections, " and ".join(sources), end)
+    most = bound if solution.gap else value  # rounded apart they would not look the same
+    proof_fact, checked = ("optimal", "the proof was checked exactly", "good"), ", proof checked"
+    if solution.proof != "checked":
+        more = f"at most {percent(solution.relative_gap, up=True)} more is possible"
+        proof_fact, checked = ("of the bound", more, "fair"), ""
+    facts = [
+        Fact("Workloads placed", placed, f"of {decimal(wanted)}, on {on}"),
+        Fact("Worth", value, "GPUs that offline work would need alone"),
+        Fact("Upper bound", f"≤ {bound}", "no plan is worth more"),
+        Fact("Proof", *proof_fact),
+    ]
+    lead = (
+        f"{placed} of {count(wanted, 'offline workload')} on {on}, {value} of at most {most} "
+        f"GPU-equivalents: {solution.status}{checked}"
+    )
+    return Page(title, lead, facts, sections, " and ".join(sources), [Words(ran, "soft")])
 
 
 def format_bucketing(value: int, upper_bound: int) -> str:
@@ -138,20 +148,6 @@ def count_forbidden(
 
 def _equivalents(value: int, *, up: bool) -> str:
     return decimal(Fraction(value, FULL_WEIGHT), rounding=math.ceil if up else math.floor)
-
-
-def _facts(solution: ColocationSolution, wanted: int, gpus: int) -> Iterator[Fact]:
-    note = f"of {decimal(wanted)}, on {count(gpus, 'GPU')}"
-    yield Fact("Workloads placed", decimal(solution.plan.placed), note)
-    worth = _equivalents(solution.value, up=False)
-    yield Fact("Worth", worth, "GPUs that offline work would need alone")
-    bound = _equivalents(solution.upper_bound, up=True)
-    yield Fact("Upper bound", f"≤ {bound}", "no plan is worth more")
-    proof = ("optimal", "the proof was checked exactly", "good")
-    if solution.proof != "checked":
-        more = f"at most {percent(solution.relative_gap, up=True)} more is possible"
-        proof = ("of the bound", more, "fair")
-    yield Fact("Proof", *proof)
 
 
 def _bars(problem: ColocationProblem, solution: ColocationSolution) -> Iterator[Part]:

@@ -200,7 +200,7 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
     """Describe a day of shared GPUs."""
     names = [name_policy(day, nth) for nth in range(len(day.policies))]
     every = list(zip(names, day.policies, strict=True))
-    told = _day_sentence(day)
+    facts, told = _sum_up_day(day)
     heads = "policy|>offline|>a GPU|>slowdown|>p99|>shared|>over limit|>evicted|>moved|>starts"
     policies = table("Policies", heads, ([name, *_policy_cells(day, one)] for name, one in every))
     heads = "policy|>jobs|>ended|>mean h|>p99 h|>mean wait h|>largest wait h"
@@ -222,25 +222,31 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
         Section("proof", "What this shows", list(_day_shown(day)), "web"),
     ]
     tone = {"met": "best", "violated": "bad", "no limit": "open"}[day.verdict]
-    return Page(title, "", list(_day_facts(day)), sections, source, [Words(told, tone)])
+    return Page(title, "", facts, sections, source, [Words(told, tone)])
 
 
-def _day_sentence(day: SharedDay) -> str:
-    """Say in a sentence whether the limit was met, and how much was done."""
-    first, terms = day.policies[0], day.terms
+def _sum_up_day(day: SharedDay) -> tuple[list[Fact], str]:
+    """Say in facts, and in a sentence, whether the limit was met and how much was done."""
+    first, terms, gpus = day.policies[0], day.terms, count(day.gpus, "GPU")
+    over = f"{percent(first.over_share, up=True)} of the shared GPU-hours"
     tolerated = percent(exact(terms.tolerated, "tolerated"))
-    limit = "no GPU has a limit"
+    limit, note = "no GPU has a limit", "no GPU has one"
     if day.limited:
-        limit = (
-            f"the limit was {day.verdict}: {percent(first.over_share, up=True)} of the shared "
-            f"GPU-hours were beyond it, {tolerated} are tolerated"
-        )
-    done = f"{decimal(first.throughput, rounding=math.floor)} GPU-hours of offline work"
+        limit = f"the limit was {day.verdict}: {over} were beyond it, {tolerated} are tolerated"
+        note = f"{over} beyond it, {tolerated} tolerated"
+    done = decimal(first.throughput, rounding=math.floor)
+    slowdown = f"{float(first.p99_slowdown):.3f}"
+    facts = [
+        Fact("Limit", day.verdict.value, note, _TONES[day.verdict]),
+        Fact("Offline work", done, f"GPU-hours, beside {gpus} that serve"),
+        Fact("Slowdown, p99", slowdown, "of the online services, over all GPUs and minutes"),
+    ]
+    done += " GPU-hours of offline work"
     if day.of_clairvoyant is not None and first.name != "clairvoyant":
         done += f", {percent(day.of_clairvoyant)} of what is done where all is foreseen"
     protection = "with the monitor" if terms.protection else "without protection"
     span = decimal(Fraction(day.minutes, 60))
-    return f"{count(day.gpus, 'GPU')} for {span} h, {protection}: {limit}; {done}"
+    return facts, f"{gpus} for {span} h, {protection}: {limit}; {done}"
 
 
 def name_policy(day: SharedDay, nth: int) -> str:
@@ -274,18 +280,6 @@ def _day_bars(day: SharedDay, names: list[str]) -> Bars:
         bars.append(Bar("", _PARTS, blank, label="", caption=f"{name}: {words}"))
     key = "width: offline work; dashed: more over the limit than is tolerated"
     return Bars(bars, size="line", key=key, only="web")
-
-
-def _day_facts(day: SharedDay) -> Iterator[Fact]:
-    first = day.policies[0]
-    over, tolerated = percent(first.over_share, up=True), percent(exact(day.terms.tolerated, ""))
-    note = f"{over} of the shared GPU-hours beyond it, {tolerated} tolerated"
-    tone = {"met": "good", "violated": "bad"}.get(day.verdict, "")
-    yield Fact("Limit", day.verdict.value, note if day.limited else "no GPU has one", tone)
-    done = decimal(first.throughput, rounding=math.floor)
-    yield Fact("Offline work", done, f"GPU-hours, beside {count(day.gpus, 'GPU')} that serve")
-    slowdown = f"{float(first.p99_slowdown):.3f}"
-    yield Fact("Slowdown, p99", slowdown, "of the online services, over all GPUs and minutes")
 
 
 def _day_shown(day: SharedDay) -> Iterator[str]:

@@ -108,19 +108,15 @@ def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
     if one and found.target.denominator == 1:
         target = count(int(found.target), "GPU")
     less = f"a plan {'of' if one else 'that costs'} at most {target}"
-    parts += _relaxations(found, less) if found.cost > found.target else []
-    return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
-
-
-def _relaxations(found: Rightsizing, less: str) -> Iterator[Part]:
-    if enough := [each for each in found.relaxations if each.plan is not None]:
+    enough = [each for each in found.relaxations if each.plan is not None]
+    if found.cost > found.target:
         heads, rest = "service|relaxed|>now|>enough|>change|", "more relaxation| (all with --json)"
-        yield table("Relaxations", heads, map(_relaxation, enough), rest)
-    yield from _named(found, Outcome.NONE, "alone is not enough, proved")
-    yield from _named(found, Outcome.OPEN, "not known")
-    yield from (f"not looked at: {printable(each)}" for each in found.unasked)
-    if enough:
-        yield from ("", *_what_is_meant(found, enough[0], less))
+        parts += [table("Relaxations", heads, map(_relaxation, enough), rest)] if enough else []
+        parts += _named(found, Outcome.NONE, "alone is not enough, proved")
+        parts += _named(found, Outcome.OPEN, "not known")
+        parts += [f"not looked at: {printable(each)}" for each in found.unasked]
+        parts += ["", *_what_is_meant(found, enough[0], less)] if enough else []
+    return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
 
 
 def _relaxation(each: Relaxation) -> list[Cell | str]:
