@@ -64,7 +64,7 @@ def export(
     def document() -> dict[str, Any]:
         said: dict[str, Any] = {
             "targets": {
-                name: {key: [*getattr(each, key)] for key in ("losses", "order", "executables")}
+                name: options.attributes(each, "losses order executables")
                 | {"files": dict(each.files)}
                 for name, each in exports.items()
             }

@@ -114,19 +114,13 @@ def lacking(
     session: Session, problem: cms.MachineProblem, solution: cms.Solution, how: Search
 ) -> cms.Shortage | None:
     """Find sufficient changes where there is no schedule, in a small part of the time."""
-    if solution.status != "infeasible" or session.interrupts.pressed:
-        return None
-    if not isinstance(problem, cms.Problem):
+    if solution.status != "infeasible" or not isinstance(problem, cms.Problem):
         return None
     arguments = {"solution": solution, **how.within(session, SHORTAGE_SECONDS)}
-    doing = "infeasible; looking for sufficient changes"
-    try:
-        return heard(session, lambda: cms.explain_infeasibility(problem, **arguments), doing=doing)
-    except Interrupted:
-        return None
-    except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
-        session.warn(f"sufficient changes were not looked for: {fault}")
-        return None
+    return _call_beside(
+        session, lambda: cms.explain_infeasibility(problem, **arguments),
+        "infeasible; looking for sufficient changes", "sufficient changes were not looked for",
+    )  # fmt: skip
 
 
 def sufficient_groups(
@@ -188,13 +182,19 @@ def _solve_beside(
     return _call_beside(session, lambda: cms.solve(problem, **arguments), doing)
 
 
-def _call_beside(session: Session, call: Callable[[], T], doing: str) -> T | None:
+def _call_beside(
+    session: Session, call: Callable[[], T], doing: str, otherwise: str = ""
+) -> T | None:
     """Call for more than the answer; None where Ctrl-C or its method leaves it at that."""
     if session.interrupts.pressed:
         return None
     try:
         return heard(session, call, doing=doing)
-    except (Interrupted, UnsupportedProblem):
+    except Interrupted:
+        return None
+    except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
+        if otherwise:
+            session.warn(f"{otherwise}: {fault}")
         return None
 
 
