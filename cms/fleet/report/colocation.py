@@ -95,24 +95,22 @@ def colocation_page(
     ]
     sections.append(Section("proof", "The proof", proof, "web"))
     wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
-    placed, on = decimal(solution.plan.placed), count(gpus, "GPU")
-    value, bound = (
-        _equivalents(solution.value, up=False),
-        _equivalents(solution.upper_bound, up=True),
-    )
+    done, on = decimal(solution.plan.placed), count(gpus, "GPU")
+    value = _equivalents(solution.value, up=False)
+    bound = _equivalents(solution.upper_bound, up=True)
     most = bound if solution.gap else value  # rounded apart they would not look the same
     proof_fact, checked = ("optimal", "the proof was checked exactly", "good"), ", proof checked"
     if solution.proof != "checked":
         more = f"at most {percent(solution.relative_gap, up=True)} more is possible"
         proof_fact, checked = ("of the bound", more, "fair"), ""
     facts = [
-        Fact("Workloads placed", placed, f"of {decimal(wanted)}, on {on}"),
+        Fact("Workloads placed", done, f"of {decimal(wanted)}, on {on}"),
         Fact("Worth", value, "GPUs that offline work would need alone"),
         Fact("Upper bound", f"≤ {bound}", "no plan is worth more"),
         Fact("Proof", *proof_fact),
     ]
     lead = (
-        f"{placed} of {count(wanted, 'offline workload')} on {on}, {value} of at most {most} "
+        f"{done} of {count(wanted, 'offline workload')} on {on}, {value} of at most {most} "
         f"GPU-equivalents: {solution.status}{checked}"
     )
     return Page(title, lead, facts, sections, " and ".join(sources), [Words(ran, "soft")])

@@ -28,7 +28,7 @@ from tests.samples import refusal
 
 def require_bounds(plan: Plan, found: Explanation) -> int:
     """Force each choice and find the fewest GPUs; return how many choices need more GPUs."""
-    problem, name = plan.serving.problem, found.given.service.name
+    problem, name = plan.serving.problem.one_job_a_block(), found.given.service.name
     dearer = 0
 
     def held(choice: Alternative | None, wanted: Given) -> None:
@@ -78,7 +78,7 @@ def test_nor_where_the_proof_branches(seed: int) -> None:
     plan = planned(*tiny_fleet(rng, most=2))
     if plan is None:
         return
-    problem = plan.serving.problem
+    problem = plan.serving.problem.one_job_a_block()
     tree = random_certificate(rng, problem)
     if tree.proves_infeasible(problem):
         return
