@@ -19,7 +19,7 @@ _ADDED = {"json": (bool, False), "quiet": (bool, False), "fleet": (Path | None, 
 
 
 def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_Command], _Command]:
-    """Make a command of a function that takes a session, and its arguments and options.
+    """Make a command of a function that takes a session, its arguments, options and option groups.
 
     What is said of these stands in ``commands.toml``. The command has --json and --quiet besides
     and, with `settings`, those of ``fleet.toml``. Standard input that is read twice and, with

@@ -61,11 +61,11 @@ class PlanOptions(options.OptionGroup):
 
         parts = [f"{name or 'all rates'} x {shown(times)}" for name, times in self.scales.items()]
         parts += [f"without {name}" for name in dict.fromkeys(self.drop or ())]
-        asked = f" (what if: {', '.join(parts)})" if parts else ""
+        what_if = f" (what if: {', '.join(parts)})" if parts else ""
         if self.published is not None:
             own = load_published(self.published, cms.fleet.Scenario, "plan")
             own = replace(own, rule=self.rule or own.rule)
-            return f"{own.name}: {own.title}{asked}", self._pose(session, there, own)
+            return f"{own.name}: {own.title}{what_if}", self._pose(session, there, own)
         if self.services is None or self.operating_points is None:
             files = "--services S.csv and --operating-points P.csv"
             raise options.usage_error(
@@ -85,7 +85,7 @@ class PlanOptions(options.OptionGroup):
         posed = self._pose(session, there, own)
         for warning in posed.warnings:
             session.warn(warning)
-        return self.services.stem + asked, posed
+        return self.services.stem + what_if, posed
 
     def _pose(
         self, session: Session, there: cms.fleet.Deployment | None, own: cms.fleet.Scenario
@@ -148,7 +148,7 @@ def plan(
     session: Session,
     *,
     plan: File = None,
-    asked: PlanOptions,
+    inputs: PlanOptions,
     nodes: File = None,
     current: File = None,
     extra_cost: Text = None,
@@ -167,19 +167,19 @@ def plan(
     half, plain; with --time-sharing round_robin, collect_then_run.
     """
     given, to = options.given_options(session.context), (output, picture)
-    if asked.time_sharing and "load_curves" not in given:
-        asked.load_curves = None  # of fleet.toml: for instances that serve one service each
+    if inputs.time_sharing and "load_curves" not in given:
+        inputs.load_curves = None  # of fleet.toml: for instances that serve one service each
     extra = Fraction(0)
     if extra_cost is not None:
         extra = options.number(extra_cost, "the cost", "--extra-cost")
-    _refuse_opposites(session, asked)
+    _refuse_opposites(session, inputs)
     with session.reading():
         placer = None
-        there = placing.read_gpus_there(session, nodes, current, asked.gpu, max_age)
+        there = placing.read_gpus_there(session, nodes, current, inputs.gpu, max_age)
         if there is not None:  # placing takes as long as it takes, unless a limit is given
             limit = how.time_limit if "time_limit" in given else None
-            dropped = (asked.drop or []) if plan is None and not compact else None
-            placer = placing.Placer(session, there, limit, to, asked.limits, asked.costs, dropped)
+            dropped = (inputs.drop or []) if plan is None and not compact else None
+            placer = placing.Placer(session, there, limit, to, inputs.limits, inputs.costs, dropped)
         elif plan is not None or compact:
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
         made = None if plan is None else cms.fleet.read_plan(plan)
@@ -187,7 +187,7 @@ def plan(
             if current is not None and session.fleet.plan.routing != "weighted":
                 why = "it keeps what runs for weighted routing alone, and [plan] routing is equal"
                 raise options.usage_error(why, "--current")
-            title, serving = asked.pose(session, there)
+            title, serving = inputs.pose(session, there)
     if placer is not None and compact and current is not None:
         return placer.compact(max_restarts, free, current.name)
     if placer is not None and made is not None and plan is not None:
@@ -215,7 +215,7 @@ def plan(
     for line in sufficient_groups(session, serving, solution, how) if wanted else ():
         session.note(line)
     grown = None
-    wished = wanted and asked.balance is not False
+    wished = wanted and inputs.balance is not False
     if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
     if wanted and not isinstance(serving, NeighbourServing):  # there it matters what is beside what
@@ -244,7 +244,7 @@ def plan(
     return session.code_of(made.answer)
 
 
-def _refuse_opposites(session: Session, asked: PlanOptions) -> None:
+def _refuse_opposites(session: Session, inputs: PlanOptions) -> None:
     """Refuse options that do not go together."""
     context, values = session.context, session.context.params
     given = {name for name in options.given_options(context) if str(values[name]) != "none"}
@@ -271,7 +271,7 @@ def _refuse_opposites(session: Session, asked: PlanOptions) -> None:
         why = "--current chooses the instances that run before all; leave out one of them"
         refuse("balance", why)
     for name in ("load_curves", "current", "balance"):
-        if asked.time_sharing and name in given and values[name]:
+        if inputs.time_sharing and name in given and values[name]:
             refuse(
                 name,
                 "it is for instances that serve one service each; leave it or --time-sharing out",

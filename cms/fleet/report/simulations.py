@@ -215,11 +215,21 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
         took = ", ".join(f"{beside:.1f} ms (alone {alone:.1f})" for beside, alone in pairs)
         on = f"p99 of requests to a made-up service on {count(len(asked), 'GPU')}, simulated"
         jobs.append(Words(f"{on}: {took}", "soft"))
+    shown = [
+        "The day is simulated, no proof: it says what happened to these jobs under these "
+        "activities, minute by minute. The same problem, seed and terms give the same file.",
+        f"Activities: {day.activity[:1].upper()}{day.activity[1:]}. Seed {day.seed}.",
+        *["It was stopped early: later minutes were not played."] * day.stopped,
+    ]
+    if day.unmeasured:
+        lacks = "Pairs that the truth lacks, and that never ran for it"
+        shown.append(f"{lacks}: {decimal(day.unmeasured)}.")
+    shown.append(f"SHA-256 of the plan's problem: {day.problem_sha256}")
     parts: list[Part] = [_day_bars(day, names), policies, Words(_DAY_COLUMNS, "soft", "web")]
     sections = [
         Section("policies", "What each policy came to", parts, drawn=True),
         Section("jobs", "Offline jobs", jobs),
-        Section("proof", "What this shows", list(_day_shown(day)), "web"),
+        Section("proof", "What this shows", shown, "web"),
     ]
     tone = {"met": "best", "violated": "bad", "no limit": "open"}[day.verdict]
     return Page(title, "", facts, sections, source, [Words(told, tone)])
@@ -280,16 +290,3 @@ def _day_bars(day: SharedDay, names: list[str]) -> Bars:
         bars.append(Bar("", _PARTS, blank, label="", caption=f"{name}: {words}"))
     key = "width: offline work; dashed: more over the limit than is tolerated"
     return Bars(bars, size="line", key=key, only="web")
-
-
-def _day_shown(day: SharedDay) -> Iterator[str]:
-    yield (
-        "The day is simulated, no proof: it says what happened to these jobs under these "
-        "activities, minute by minute. The same problem, seed and terms give the same file."
-    )
-    yield f"Activities: {day.activity[:1].upper()}{day.activity[1:]}. Seed {day.seed}."
-    if day.stopped:
-        yield "It was stopped early: later minutes were not played."
-    if day.unmeasured:
-        yield f"Pairs that the truth lacks, and that never ran for it: {decimal(day.unmeasured)}."
-    yield f"SHA-256 of the plan's problem: {day.problem_sha256}"

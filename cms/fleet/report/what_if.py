@@ -115,7 +115,18 @@ def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
         parts += _named(found, Outcome.NONE, "alone is not enough, proved")
         parts += _named(found, Outcome.OPEN, "not known")
         parts += [f"not looked at: {printable(each)}" for each in found.unasked]
-        parts += ["", *_what_is_meant(found, enough[0], less)] if enough else []
+        parts += [""] if enough else []
+        if any(each.outcome is Outcome.LEAST for each in found.relaxations):
+            parts.append(
+                f"The least, proved: with that number {less} was found and checked, and a checked "
+                "certificate proves that anything short of it needs more."
+            )
+        if (first := found.least) and found.is_least_of_all and len(found.relaxations) > 1:
+            parts.append(
+                f"No smaller change of any one of these numbers is enough, proved: "
+                f"{_change(first)} of the {_WORDS[first.what]} of {printable(first.service)} is "
+                "least."
+            )
     return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
 
 
@@ -170,16 +181,3 @@ def _named(found: Rightsizing, outcome: Outcome, words: str) -> Iterator[str]:
         if own:
             more = f" and {decimal(len(own) - _NAMED)} more" if len(own) > _NAMED else ""
             yield f"{name}: {words}: {', '.join(own[:_NAMED])}{more}"
-
-
-def _what_is_meant(found: Rightsizing, first: Relaxation, less: str) -> Iterator[str]:
-    if any(each.outcome is Outcome.LEAST for each in found.relaxations):
-        yield (
-            f"The least, proved: with that number {less} was found and checked, and a checked "
-            "certificate proves that anything short of it needs more."
-        )
-    if found.is_least_of_all and len(found.relaxations) > 1:
-        yield (
-            f"No smaller change of any one of these numbers is enough, proved: "
-            f"{_change(first)} of the {_WORDS[first.what]} of {printable(first.service)} is least."
-        )
