@@ -116,7 +116,7 @@ class PlanOptions(options.OptionGroup):
             how["available"] = available = list_available(there, gpus)
         how["group_limits"] = limit_groups(session.fleet, gpus, self.costs, available)
         if not self.time_sharing:
-            curves = own.curves_for(own.rule)
+            curves = None if own.load_curves is None else own.curves_for(own.rule)
             if self.load_curves is not None:
                 curves = cms.fleet.read_load_curves(self.load_curves)
             return cms.fleet.build_problem(*given, rule=own.rule, load_curves=curves, **how)
