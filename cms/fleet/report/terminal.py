@@ -131,7 +131,9 @@ def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
             card = Table.grid("", TableColumn(overflow="fold"), padding=(0, 2, 0, 0))
             for at in every:
                 card.add_row(Text(printable(grid.columns[at].name), "dim"), _cell(row[at]))
-            yield from ([Text(), card] if nth else [card])
+            if nth:
+                yield Text()
+            yield card
     else:
         result = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
         for at in columns:
