@@ -238,9 +238,7 @@ def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
         jobs=[Job("x", 1, {"b": 1}), *(Job(f"lost {i}", 1, {}) for i in range(22))],
     )
     solution = solve(problem)
-    reasons = find_reasons(
-        problem, solution, explain_infeasibility(problem, solution=solution)
-    )
+    reasons = find_reasons(problem, solution, explain_infeasibility(problem, solution=solution))
     assert len(reasons) == MOST_REASONS + 2
     assert reasons[0] == "job 'lost 0': no block supplies any of its demand"
     assert reasons[-2:] == ("... and 2 more jobs", "everything else can be served")
