@@ -6,29 +6,40 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import cms
 from cms.errors import cut
+from cms.files import Parsed, problem_from_json, solution_from_json
+from cms.files.documents import parse_document
+from cms.files.model import read_as
+from cms.files.schema_version import require_head
+from cms.files.solutions import refuse_other_shortage
+from cms.solving.recheck import faults_of
+from cms.solving.words import verdict
+from cms.values.numbers import shown
+from cms.values.words import count, decimal, printable
 
 from .command import command
-from .options import File, usage_error
+from .options import File, attributes, usage_error
 from .problem import check_folders
 from .session import Exit, Session, open_document
 
 if TYPE_CHECKING:
-    from cms.files import Parsed
     from cms.fleet import Plan
-    from cms.schedule.faults import Violation
-    from cms.solving.solution import Solution
 
 _MOST_SHOWN = 20
+#: Formats of problems, each of which is checked with its solution.
+OF_TWO = ("cms-problem", "cms-colocation-problem")
 
 
 class Rechecked(NamedTuple):
     """What a file holds, what of it does not hold, and what to say of it if all does."""
 
     found: Any
-    faults: list[Violation]
+    faults: list[cms.Violation]
     said: dict[str, Any]
     words: str
+    key: str = "valid"  # of what JSON says first
+    head: str = "not valid"
 
 
 @command(settings=False)
@@ -40,55 +51,41 @@ def check(session: Session, file: Path, solution: File = None, output: File = No
     if file.is_dir():
         return answer(session, _solved(*check_folders(session, file, solution)), output)
     with session.reading("reading and checking"):
-        from cms.files.documents import parse_document
-
         kind, document = open_document(file)
         name = kind.removeprefix("cms-").replace("-", " ")
         if solution is None and name.removeprefix("colocation ") in ("problem", "solution"):
             raise usage_error(
                 f"{file} holds a {name} alone; give both: cms check problem.json solution.json"
             )
-        if solution is not None and kind not in RECHECKS_OF_TWO:
-            kind = "cms-problem"  # its reader names the format that it found
-        second = None if solution is None else parse_document(solution)
-        found = recheck(kind, document, second)
+        if solution is None:
+            found = recheck(kind, document)
+        else:  # the reader of problems names the format that it found
+            found = recheck(
+                kind if kind in OF_TWO else "cms-problem", document, parse_document(solution)
+            )
     return answer(session, found, output)
 
 
-def recheck(kind: str, document: Parsed, second: Parsed | None = None) -> Rechecked:
+def recheck(kind: str, *documents: Parsed) -> Rechecked:
     """Recheck a document, or a problem with its solution; what is no other kind is a plan."""
-    if second is None:
-        return _RECHECKS.get(kind, _recheck_plan)(document)
-    return RECHECKS_OF_TWO[kind](document, second)
+    return _RECHECKS.get(kind, _RECHECKS["cms-plan"])(*documents)
 
 
-def say_what_does_not_hold(session: Session, faults: list[Violation]) -> int:
+def say_what_does_not_hold(session: Session, faults: list[cms.Violation]) -> int:
     """Say what is wrong with a file that something was to be done with; return the exit code."""
     return answer(session, Rechecked(None, faults, {}, ""))
 
 
-def answer(
-    session: Session,
-    found: Rechecked,
-    output: Path | None = None,
-    *,
-    verdict: str = "valid",
-    head: str = "not valid",
-) -> int:
+def answer(session: Session, found: Rechecked, output: Path | None = None) -> int:
     """Print what a check found, in words or as JSON, and return the exit code."""
-    from cms.values.words import count, decimal, printable
-
     faults = found.faults
     told = [{**each._asdict(), "text": str(each)} for each in faults]
-    document = {verdict: not faults, **found.said, "faults": told}
-    lines = [f"{head}: {count(len(faults), 'fault')}"]
+    document = {found.key: not faults, **found.said, "faults": told}
+    lines = [f"{found.head}: {count(len(faults), 'fault')}"]
     lines += [f"- {printable(cut(str(fault)))}" for fault in faults[:_MOST_SHOWN]]
     if more := faults[_MOST_SHOWN:]:
         lines.append(f"... and {decimal(len(more))} more (all with --json)")
-    if session.json:
-        session.print_json(lambda: document)
-    elif not session.quiet:
-        session.print_text("\n".join([*lines, ""]) if faults else found.words)
+    session.say(document, "\n".join([*lines, ""]) if faults else found.words)
     session.write(lambda: document, output)
     return Exit.FAILED if faults else Exit.ANSWER
 
@@ -96,23 +93,13 @@ def answer(
 # -- kinds of documents ----------------------------------------------------------------------------
 
 
-def _solved(answer: Solution, faults: list[Violation], plan: Plan | None = None) -> Rechecked:
-    from cms.solving.words import verdict
-
-    said = {
-        "status": answer.status.value,
-        "proof": answer.proof.value,
-        "machine_count": answer.machine_count,
-    }
+def _solved(answer: cms.Solution, faults: list[Any], plan: Plan | None = None) -> Rechecked:
+    said = attributes(answer, "status proof machine_count")
     words = ("machine",) if plan is None else ("GPU", plan.serving.currency)
     return Rechecked(plan or answer, faults, said, f"valid: {verdict(answer, *words)}\n")
 
 
 def _recheck_solution(problem: Parsed, told: Parsed) -> Rechecked:
-    from cms.files import problem_from_json, solution_from_json
-    from cms.files.solutions import refuse_other_shortage
-    from cms.solving.recheck import faults_of
-
     posed, answer = problem_from_json(problem), solution_from_json(told)
     faults = list(faults_of(posed, answer))
     if not faults and "shortage" in told.value:
@@ -122,11 +109,7 @@ def _recheck_solution(problem: Parsed, told: Parsed) -> Rechecked:
 
 def _recheck_plan(document: Parsed) -> Rechecked:
     """Recheck a plan: first its solution, then its own reader, then limits beside neighbours."""
-    from cms.files.model import read_as
-    from cms.files.schema_version import require_head
-    from cms.fleet.serving.neighbours import NeighbourServing, neighbour_faults
-    from cms.fleet.serving.plan_document import plan_from_json
-    from cms.solving.recheck import faults_of
+    from cms.fleet.serving import NeighbourServing, neighbour_faults, plan_from_json
 
     read_as(document, lambda value: require_head(value, "cms-plan"))
     solved = _recheck_solution(document.at("problem"), document.at("solution"))
@@ -142,26 +125,20 @@ def _recheck_plan(document: Parsed) -> Rechecked:
 
 
 def _recheck_deployment(document: Parsed) -> Rechecked:
-    from cms.files import solution_from_json
     from cms.fleet.deployment import check_deployment, deployment_from_json
-    from cms.schedule.faults import Violation
-    from cms.solving.recheck import faults_of
-    from cms.solving.words import verdict
-    from cms.values.numbers import shown
 
     found = deployment_from_json(document)
     faults, of = list(check_deployment(found)), ""
-    if found.plan is not None:
+    if (plan := found.plan) is not None:
         # which instances they are is not asked: a plan near what ran has others
-        is_said = {fault.where for fault in faults}
-        for job in found.plan.serving.problem.jobs:
+        is_said, problem = {fault.where for fault in faults}, plan.serving.problem
+        for job in problem.jobs:
             where, has = f"service {job.name}", found.capacity(job.name)
             if has < job.demand and where not in is_said:
                 says = f"{shown(has)} requests/s", f"{shown(job.demand)}, as planned"
-                faults.append(Violation("capacity", where, *says))
-        answer = solution_from_json(document.at("plan").at("solution"))
-        faults += faults_of(found.plan.serving.problem, answer)
-        of = f"; its plan: {verdict(found.plan.solution, 'GPU', found.plan.serving.currency)}"
+                faults.append(cms.Violation("capacity", where, *says))
+        faults += faults_of(problem, solution_from_json(document.at("plan").at("solution")))
+        of = f"; its plan: {verdict(plan.solution, 'GPU', plan.serving.currency)}"
     said = {"gpus": len([*found.gpus()]), "instances": len([*found.instances()])}
     return Rechecked(found, faults, said, f"valid: {found}{of}\n")
 
@@ -179,7 +156,6 @@ def _recheck_transition(document: Parsed) -> Rechecked:
 def _recheck_simulation(document: Parsed) -> Rechecked:
     from cms.fleet.simulation import Verdict, simulation_from_json
     from cms.fleet.simulation.judging import simulation_faults
-    from cms.values.words import printable
 
     found = simulation_from_json(document)
     judged = [each for each in Verdict if each is not Verdict.NO_LIMIT]
@@ -196,22 +172,13 @@ def _recheck_day(document: Parsed) -> Rechecked:
 
 
 def _recheck_colocation(problem: Parsed, told: Parsed) -> Rechecked:
-    from cms.fleet.colocation.files import (
-        colocation_problem_from_json,
-        colocation_solution_from_json,
-    )
+    from cms.fleet.colocation import files
     from cms.fleet.colocation.solution import colocation_faults, equivalents
-    from cms.values.words import decimal
 
-    posed = colocation_problem_from_json(problem)
-    answer = colocation_solution_from_json(told, posed)
-    said = {
-        "status": answer.status.value,
-        "proof": answer.proof.value,
-        "placed": answer.plan.placed,
-        "value": answer.value,
-        "upper_bound": answer.upper_bound,
-    }
+    posed = files.colocation_problem_from_json(problem)
+    answer = files.colocation_solution_from_json(told, posed)
+    said = attributes(answer, "status proof") | {"placed": answer.plan.placed}
+    said |= attributes(answer, "value upper_bound")
     proof = ", proof checked" if answer.proof == "checked" else ""
     words = (
         f"valid: {decimal(answer.plan.placed)} workloads share a GPU, "
@@ -221,14 +188,12 @@ def _recheck_colocation(problem: Parsed, told: Parsed) -> Rechecked:
     return Rechecked((posed, answer), list(colocation_faults(posed, answer)), said, words)
 
 
-_RECHECKS: dict[str, Callable[[Parsed], Rechecked]] = {
+_RECHECKS: dict[str, Callable[..., Rechecked]] = {
+    "cms-plan": _recheck_plan,
     "cms-deployment": _recheck_deployment,
     "cms-transition": _recheck_transition,
     "cms-simulation": _recheck_simulation,
     "cms-colocation-day": _recheck_day,
-}
-#: Of a problem and its solution.
-RECHECKS_OF_TWO: dict[str, Callable[[Parsed, Parsed], Rechecked]] = {
     "cms-problem": _recheck_solution,
     "cms-colocation-problem": _recheck_colocation,
 }

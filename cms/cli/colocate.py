@@ -212,19 +212,14 @@ def train(
         report = heard(session, lambda: evaluate(measured, known, **how))
         trained = heard(session, lambda: train_predictor(measured, known, **how))
 
-    def document() -> dict[str, Any]:
-        return {
-            "model": report.model,
-            "seed": report.seed,
-            "level": trained.level,
-            "features": len(trained.features),
-            "splits": [split._asdict() for split in report.splits],
-        }
-
+    document = options.attributes(report, "model seed") | {
+        "level": trained.level, "features": len(trained.features),
+        "splits": [split._asdict() for split in report.splits],
+    }  # fmt: skip
     if is_pipe(output):
         session.print_json(lambda: predictor_to_json(trained))
     else:
-        session.show(document, lambda: trained_page(report, trained), None)
+        session.show(lambda: document, lambda: trained_page(report, trained), None)
         session.write(lambda: predictor_to_json(trained), output)
     if write_profiles is not None:
         room.write_profiles(known, write_profiles)

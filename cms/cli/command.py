@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from .fleet_file import apply_settings
-from .options import declare, find_declaration, spelling
+from .options import OptionGroup, declare, find_declaration, spelling
 from .session import refuse_two_readers, session_of
 
 _Command = Callable[..., int]
@@ -19,7 +19,7 @@ _ADDED = {"json": (bool, False), "quiet": (bool, False), "fleet": (Path | None, 
 
 
 def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_Command], _Command]:
-    """Make a command of a function that takes a session, and its arguments and options.
+    """Make a command of a function that takes a session, its arguments, options and option groups.
 
     What is said of these stands in ``commands.toml``. The command has --json and --quiet besides
     and, with `settings`, those of ``fleet.toml``. Standard input that is read twice and, with
@@ -32,7 +32,8 @@ def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_
         read: dict[str, str] = {}  # the files, and what a person calls them
         written: dict[str, str] = {}
         document = ""
-        for each in [*inspect.signature(function, eval_str=True).parameters.values()][1:]:
+        groups: dict[str, tuple[Any, list[str]]] = {}
+        for each in _list_parameters(function, groups):
             said = find_declaration(each.name, name)
             of: Any = each.annotation
             annotation = Annotated[of, declare(each.name, name)]
@@ -58,6 +59,8 @@ def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_
             if checks_output:
                 session.refuse_unwritable(*((given[name], said) for name, said in written.items()))
             refuse_two_readers(*((given[name], said) for name, said in read.items()))
+            for name, (group, names) in groups.items():
+                given[name] = group(**{each: given.pop(each) for each in names})
             return function(session, **given)
 
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
@@ -65,3 +68,16 @@ def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_
         return run
 
     return decorate
+
+
+def _list_parameters(
+    function: _Command, groups: dict[str, tuple[Any, list[str]]]
+) -> Iterator[inspect.Parameter]:
+    """Yield what a command takes after the session; of groups note the names, yield the parts."""
+    for each in [*inspect.signature(function, eval_str=True).parameters.values()][1:]:
+        if isinstance(each.annotation, type) and issubclass(each.annotation, OptionGroup):
+            parts = inspect.signature(each.annotation, eval_str=True).parameters
+            groups[each.name] = each.annotation, [*parts]
+            yield from parts.values()
+        else:
+            yield each

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import cms.fleet
 
 from . import options
-from .catalogue import load_published
 from .check import recheck, say_what_does_not_hold
 from .command import command
-from .options import File, Text, usage_error
+from .options import File, Text, load_published, usage_error
 from .searching import counted, heard
 from .session import Exit, Session, open_document, report_error
 
@@ -50,11 +49,17 @@ def explain(
     elif published is not None and (operating_points or load_curves):
         raise usage_error("give --published or the tables, not both")
     with session.reading():
-        made = _read_rechecked(session, plan)
-        if isinstance(made, int):
-            return made
+        checked = recheck("cms-plan", open_document(plan)[1])
+    if checked.faults:
+        return say_what_does_not_hold(session, checked.faults)
+    made: cms.fleet.Plan = checked.found
+    if made.answer.status == "infeasible":
+        what = f"{plan}: the plan is infeasible, so that nothing can be explained; "
+        what += "'cms plan' says why, and sufficient changes"
+        return report_error(what, Exit.INFEASIBLE, as_json=session.json, kind="Infeasible")
     from cms.fleet.report.what_if import explained_page, rightsized_page
     from cms.fleet.what_if.documents import explanation_to_json, rightsizing_to_json
+    from cms.fleet.what_if.rightsizing import WANTED
 
     if service is not None:
         why = heard(session, lambda: cms.fleet.explain(made, service), doing="pricing the choices")
@@ -65,8 +70,24 @@ def explain(
     if made.solution.cost is None:
         what = f"{plan}: the plan has no schedule, so that there is nothing to save"
         return report_error(what, Exit.NO_SCHEDULE, as_json=session.json)
+    points: Iterable[cms.fleet.OperatingPoint] | None = None
+    curves: Mapping[PointKey, cms.fleet.LoadCurve] | None = None
     with session.reading():
-        points, curves = _measured(made, operating_points, published, load_curves, session.columns)
+        if published is not None:
+            scenario = load_published(published, cms.fleet.Scenario, "plan")
+            points = scenario.operating_points
+            curves = scenario.curves_for(made.unshared(WANTED).rule)
+        elif operating_points is not None:
+            if load_curves is not None:
+                curves = cms.fleet.read_load_curves(load_curves)
+            elif getattr(made.unshared(WANTED).rule, "curves", None):
+                raise usage_error(
+                    "the plan was made with load curves, and keeps those of the points in use "
+                    "alone; give the table: --load-curves C.csv"
+                )
+            points = cms.fleet.read_operating_points(operating_points, session.columns)
+        elif load_curves is not None:
+            raise usage_error("they are of operating points: give these, too", "--load-curves")
     found = counted(
         session,
         "rates and limits",
@@ -80,43 +101,3 @@ def explain(
         lambda: rightsizing_to_json(found), lambda: rightsized_page(found, made, plan.name), output
     )
     return session.code()
-
-
-def _measured(
-    plan: cms.fleet.Plan,
-    points: Path | None,
-    published: str | None,
-    load_curves: Path | None,
-    columns: dict[str, str],
-) -> tuple[
-    Iterable[cms.fleet.OperatingPoint] | None, Mapping[PointKey, cms.fleet.LoadCurve] | None
-]:
-    from cms.fleet.what_if.rightsizing import WANTED
-
-    if published is not None:
-        scenario = load_published(published, cms.fleet.Scenario, "plan")
-        return scenario.operating_points, scenario.curves_for(plan.unshared(WANTED).rule)
-    if points is None:
-        if load_curves is not None:
-            raise usage_error("they are of operating points: give these, too", "--load-curves")
-        return None, None
-    curves = None if load_curves is None else cms.fleet.read_load_curves(load_curves)
-    if curves is None and getattr(plan.unshared(WANTED).rule, "curves", None):
-        raise usage_error(
-            "the plan was made with load curves, and keeps those of the points in use alone; give "
-            "the table: --load-curves C.csv"
-        )
-    return cms.fleet.read_operating_points(points, columns), curves
-
-
-def _read_rechecked(session: Session, path: Path) -> cms.fleet.Plan | int:
-    """Read a plan file and recheck it as ``cms check`` does."""
-    found = recheck("cms-plan", open_document(path)[1])
-    if found.faults:
-        return say_what_does_not_hold(session, found.faults)
-    plan: cms.fleet.Plan = found.found
-    if plan.answer.status == "infeasible":
-        what = f"{path}: the plan is infeasible, so that nothing can be explained; "
-        what += "'cms plan' says why, and sufficient changes"
-        return report_error(what, Exit.INFEASIBLE, as_json=session.json, kind="Infeasible")
-    return plan

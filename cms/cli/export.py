@@ -6,7 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cms.fleet
 from cms.errors import FileError
+from cms.files import Source, read_source
+from cms.files.documents import document_text
+from cms.values.frozen import FrozenMap
 
 from . import options
 from .command import command
@@ -15,8 +19,6 @@ from .options import File, Texts
 from .session import Exit, Session
 
 if TYPE_CHECKING:
-    from cms.files.source import Source
-    from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.export import ExportOptions
 
 #: The deployment in a folder of `cms export`.
@@ -47,7 +49,6 @@ def export(
 
         refuse_folder(output, force=force)
     with session.reading("writing for the tool"):
-        from cms.files.documents import document_text
         from cms.fleet.deployment import deployment_to_json
         from cms.fleet.deployment import export as tools
         from cms.fleet.report.deployments import export_page
@@ -63,7 +64,7 @@ def export(
     def document() -> dict[str, Any]:
         said: dict[str, Any] = {
             "targets": {
-                name: {key: [*getattr(each, key)] for key in ("losses", "order", "executables")}
+                name: options.attributes(each, "losses order executables")
                 | {"files": dict(each.files)}
                 for name, each in exports.items()
             }
@@ -86,11 +87,9 @@ def export(
     return Exit.ANSWER
 
 
-def export_options(session: Session, current: Deployment | None = None) -> ExportOptions:
+def export_options(session: Session, current: cms.fleet.Deployment | None = None) -> ExportOptions:
     """Return what the files of a tool say beside the deployment."""
-    from cms.files.source import read_source
     from cms.fleet.deployment.export import ExportOptions
-    from cms.values.frozen import FrozenMap
 
     given = session.fleet.export
     merge = session.beside(given.merge)
@@ -106,8 +105,6 @@ def export_options(session: Session, current: Deployment | None = None) -> Expor
 
 def _manifests(base: Iterable[Path]) -> Iterator[Source]:
     """Read the user's own manifests, in a folder all that YAML or JSON is in, by name."""
-    from cms.files.source import read_source
-
     for path in base:
         if not path.is_dir():
             yield read_source(path, holds="a Deployment")

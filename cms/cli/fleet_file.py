@@ -18,8 +18,7 @@ from cms.files import model as m
 from cms.values.names import nearest
 from cms.values.numbers import exact
 
-from .catalogue import find_gpu
-from .options import UsageError, given_options, usage_error
+from .options import UsageError, find_gpu, given_options, usage_error
 from .session import session_of
 
 if TYPE_CHECKING:

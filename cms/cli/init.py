@@ -11,10 +11,9 @@ from typing import Any
 import cms.fleet
 from cms.files.source import write_bytes
 
-from .catalogue import attributes, find_gpu
 from .command import command
 from .fleet_file import NAME
-from .options import File, Text, usage_error
+from .options import File, Text, attributes, find_gpu, usage_error
 from .session import Exit, Session
 
 

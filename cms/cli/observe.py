@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from cms.errors import FileError, InvalidOption
 
 from . import options
-from .catalogue import find_gpu
 from .check import Rechecked, answer
 from .command import command
 from .export import TARGET
 from .fleets import read_fleet, read_known, refuse_stale, without_places
-from .options import File, Text, Texts
+from .options import File, Text, Texts, find_gpu
 from .session import Exit, Session, open_document
 
 if TYPE_CHECKING:
@@ -50,13 +49,8 @@ def observe(
         for warning in observed.warnings:
             session.warn(warning)
         found = observed.deployment
-        works = {
-            each.work
-            for one in (known, found)
-            if one is not None
-            for _, each in one.instances()
-            if each.work is not None
-        }
+        both = (one for one in (known, found) if one is not None)
+        works = {each.work for one in both for _, each in one.instances() if each.work is not None}
         if adopt and known is not None:
             services = join_services(found, known)
             found = replace(found, services=services, rule=found.rule or known.rule)
@@ -158,8 +152,8 @@ def report_drift(
         )
     said = {"gpus": len(gpus), "places_alone": unknown}
     words = f"all there: {count(len(gpus), 'GPU')} as in {path}\n"
-    checked = Rechecked(found, list(faults), said, words)
-    return answer(session, checked, output, verdict="verified", head="not there")
+    checked = Rechecked(found, list(faults), said, words, "verified", "not there")
+    return answer(session, checked, output)
 
 
 def _meant(against: Path) -> tuple[Path, Deployment]:

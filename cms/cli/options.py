@@ -1,9 +1,10 @@
-"""The options that several commands share, and how their texts become values."""
+"""The options that several commands share, how their texts become values, and what names mean."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from fractions import Fraction
 from functools import cache
@@ -11,12 +12,14 @@ from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from tomllib import loads
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
-from cms.errors import CmsError
+import cms.fleet
+from cms.errors import CmsError, InvalidOption
 from cms.files.numerals import is_whole
+from cms.plugin.registry import PluginError, UnknownInstance
 from cms.values.names import nearest
 from cms.values.numbers import exact
 
@@ -24,9 +27,18 @@ from cms.values.numbers import exact
 MAX_COUNT = 10**18 - 1
 _TIME = re.compile(r"([0-9]{1,9})\s*(s|min|h|d|)")
 _TIME_UNITS = {"s": 1, "min": 60, "": 60, "h": 3600, "d": 86400}
+_OTHER_KINDS = {
+    "plan": ("a problem without services", "problem solve"),
+    "solve": ("a scenario of services", "plan"),
+}
+T = TypeVar("T")
 File = Path | None
 Text = str | None
 Texts = list[str] | None
+
+
+class OptionGroup:
+    """Options that go together: the parameters of its constructor, which reads their texts."""
 
 
 @cache
@@ -232,3 +244,68 @@ def scales(texts: Sequence[str] | None) -> dict[str, Fraction]:
             raise usage_error(f"{whose} is there twice; give it once", "--scale")
         found[name] = number(factor, f"the factor of {whose}", "--scale")
     return found
+
+
+# -- what is available by name ---------------------------------------------------------------------
+
+
+def gpu_keys() -> Iterable[str]:
+    """Return the keys of the catalogue, for a shell that completes."""
+    return [gpu.key for gpu in cms.fleet.list_gpus()]
+
+
+def find_gpu(name: str, option: str = "") -> cms.fleet.Gpu:
+    """Return a GPU by key or product name, or read it from a user's own device file."""
+    from cms.fleet.hardware.catalogue import likely_gpus
+    from cms.fleet.hardware.catalogue import is_device_file
+
+    if is_device_file(name):
+        return cms.fleet.read_gpu(name)
+    try:
+        return cms.fleet.get_gpu(name)
+    except InvalidOption:
+        guess = likely_gpus(name) or (
+            f"expected a product name, one of {', '.join(gpu_keys())}, or the path of a device "
+            "file, .yaml or .json"
+        )
+        raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None
+
+
+def attributes(it: object, names: str) -> dict[str, Any]:
+    """Return attributes of these names, sequences as lists: for a JSON document."""
+    values = ((name, getattr(it, name)) for name in names.split())
+    return {name: [*each] if isinstance(each, tuple) else each for name, each in values}
+
+
+def names_of(kind: type[Any]) -> list[str]:
+    """Return the names of the instances of one kind; one that cannot be loaded is left out."""
+    found = []
+    for name in cms.list_instances():
+        with suppress(PluginError):
+            if isinstance(cms.load_instance(name), kind):
+                found.append(name)
+    return found
+
+
+def scenarios() -> Iterable[str]:
+    """Return the names of the published scenarios."""
+    return names_of(cms.fleet.Scenario)
+
+
+def problems() -> Iterable[str]:
+    """Return the names of the theory's problems."""
+    return names_of(cms.NamedProblem)
+
+
+def load_published(name: str, kind: type[T], command: str) -> T:
+    """Return the instance of this name."""
+    try:
+        found = cms.load_instance(name)
+    except UnknownInstance:
+        if names := names_of(kind):
+            require_known(name, names, "--published")
+        raise  # without any it says why nothing is there at all
+    if isinstance(found, kind):
+        return found
+    what, other = _OTHER_KINDS[command]
+    raise usage_error(f"{name!r} is {what}; use: cms {other} --published {name}", "--published")

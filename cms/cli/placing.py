@@ -16,9 +16,9 @@ from cms.values.numbers import shown
 from cms.values.words import count, money
 
 from . import options
-from .catalogue import find_gpu
 from .fleet_file import limit_groups
 from .fleets import read_current
+from .options import find_gpu
 from .searching import Search, heard
 from .session import Exit, Session
 

@@ -3,53 +3,152 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 import cms.fleet
 from cms.values.frozen import FrozenMap
 from cms.values.numbers import shown
 
 from . import options, placing
-from .catalogue import find_gpu, load_published
 from .command import command
 from .fleet_file import limit_groups, read_slowdowns, read_time_sharing
-from .options import File, Text, Texts
+from .options import File, Text, Texts, find_gpu, load_published
 from .searching import Search, bounded_beside, lacking, on_fewest, search, spread, sufficient_groups
 from .session import Session
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
-    from cms.fleet.serving.gpus_used import AvailableGpus
-    from cms.fleet.serving.load_curve import PointKey
+    from cms.fleet.serving import AvailableGpus
     from cms.fleet.serving.posing import AnyServing
+
+
+@dataclass(kw_only=True)
+class PlanOptions(options.OptionGroup):
+    """Options about services, operating points and GPUs; what is not given is None or empty."""
+
+    services: File = None
+    operating_points: File = None
+    map: Texts = None
+    published: Text = None
+    gpu: Texts = None
+    max_gpus: Texts = None
+    cost: Texts = None
+    rule: Text = None
+    load_curves: File = None
+    rate_margin: str = "0"
+    latency_margin: str = "0"
+    max_processes: int | None = None
+    time_sharing: bool = False
+    balance: bool | None = None
+    scale: Texts = None
+    drop: Texts = None
+
+    def __post_init__(self) -> None:
+        self.limits, self.costs = options.limits(self.max_gpus), options.costs(self.cost)
+        self.scales, self.columns = options.scales(self.scale), options.columns(self.map)
+        self.margins = {
+            "rate_margin": options.share(self.rate_margin, "--rate-margin"),
+            "latency_margin": options.share(self.latency_margin, "--latency-margin"),
+        }
+
+    def pose(self, session: Session, there: cms.fleet.Deployment | None) -> tuple[str, AnyServing]:
+        """Build the problem and its title; options override what a scenario says."""
+        from cms.fleet.serving.gpus_used import DEFAULT_GPU
+        from cms.fleet.serving.measurements import only_device
+        from cms.fleet.serving.queueing import DEFAULT_RULE
+
+        parts = [f"{name or 'all rates'} x {shown(times)}" for name, times in self.scales.items()]
+        parts += [f"without {name}" for name in dict.fromkeys(self.drop or ())]
+        what_if = f" (what if: {', '.join(parts)})" if parts else ""
+        if self.published is not None:
+            own = load_published(self.published, cms.fleet.Scenario, "plan")
+            own = replace(own, rule=self.rule or own.rule)
+            return f"{own.name}: {own.title}{what_if}", self._pose(session, there, own)
+        if self.services is None or self.operating_points is None:
+            files = "--services S.csv and --operating-points P.csv"
+            raise options.usage_error(
+                f"give {files}, or --published NAME; 'cms init' writes two files to begin with"
+            )
+        services = cms.fleet.read_services(self.services, self.columns)
+        points = cms.fleet.read_operating_points(self.operating_points, self.columns)
+        gpus: list[str | cms.fleet.Gpu] = []
+        if there is not None and not self.gpu:
+            gpus += placing.measured_gpus(there, points)
+        if not (gpus or self.gpu):
+            gpus = [only_device(points) or DEFAULT_GPU]
+        own = cms.fleet.Scenario(
+            name="", title="", source="", services=services, operating_points=points,
+            gpus=tuple(gpus), rule=self.rule or DEFAULT_RULE,
+        )  # fmt: skip
+        posed = self._pose(session, there, own)
+        for warning in posed.warnings:
+            session.warn(warning)
+        return self.services.stem + what_if, posed
+
+    def _pose(
+        self, session: Session, there: cms.fleet.Deployment | None, own: cms.fleet.Scenario
+    ) -> AnyServing:
+        scales, dropped = dict(self.scales), self.drop or []
+        whole, names = scales.pop("", Fraction(1)), [one.name for one in own.services]
+        scale = {name: whole for name in names if name not in dropped} | scales
+        settings, wished = session.fleet.plan, session.fleet.placement.min_replicas
+        for name in wished:
+            options.require_known(name, names, "[placement] min_replicas")
+        more = {name: {"min_replicas": str(n)} for name, n in wished.items()}
+        services = tuple(
+            replace(one, extra=FrozenMap({**one.extra, **more.get(one.name, {})}))
+            for one in cms.fleet.changed_services(own.services, scale=scale, drop=dropped)
+        )
+        how: dict[str, Any] = {
+            **self.margins, "limits": self.limits, "costs": self.costs,
+            "max_processes": self.max_processes or own.max_processes,
+            "routing": settings.routing, "currency": settings.currency,
+        }  # fmt: skip
+        if settings.replica_share is not None:
+            how["replica_share"] = options.share(settings.replica_share, "replica_share")
+        given = services, own.operating_points, (gpus := self._gpus(own))
+        available: tuple[AvailableGpus, ...] = ()
+        if there is not None and not self.time_sharing:
+            from cms.fleet.placement import list_available
+
+            how["available"] = available = list_available(there, gpus)
+        how["group_limits"] = limit_groups(session.fleet, gpus, self.costs, available)
+        if not self.time_sharing:
+            curves = None if own.load_curves is None else own.curves_for(own.rule)
+            if self.load_curves is not None:
+                curves = cms.fleet.read_load_curves(self.load_curves)
+            return cms.fleet.build_problem(*given, rule=own.rule, load_curves=curves, **how)
+        terms = read_time_sharing(session, self.rule)
+        beside, said = read_slowdowns(session)
+        how |= beside | {"splits": terms.splits, "headroom": terms.headroom}
+        shared: AnyServing = cms.fleet.build_problem(
+            *given, sharing="time", rule=terms.rule, max_services=terms.max_services, **how
+        )
+        return replace(shared, warnings=(*shared.warnings, *said))
+
+    def _gpus(self, own: cms.fleet.Scenario) -> list[cms.fleet.Gpu]:
+        """The GPUs, looked up or read from the user's own device files."""
+        from cms.fleet.hardware.catalogue import is_called
+
+        found = [
+            find_gpu(gpu, "--gpu") if isinstance(gpu, str) else gpu for gpu in self.gpu or own.gpus
+        ]
+        for spelled, given in (("--max-gpus", self.limits), ("--cost", self.costs)):
+            for name in given:
+                if not any(is_called(gpu, name) for gpu in found):
+                    keys = [gpu.key for gpu in found]
+                    options.require_known(name, keys, spelled, "is no GPU of this plan")
+        return found
 
 
 @command()
 def plan(
     session: Session,
+    *,
     plan: File = None,
-    services: File = None,
-    operating_points: File = None,
-    map: Texts = None,
-    published: Text = None,
-    gpu: Texts = None,
-    max_gpus: Texts = None,
-    cost: Texts = None,
-    rule: Text = None,
-    load_curves: File = None,
-    rate_margin: str = "0",
-    latency_margin: str = "0",
-    max_processes: int | None = None,
-    time_sharing: bool = False,
-    balance: bool | None = None,
-    scale: Texts = None,
-    drop: Texts = None,
+    inputs: PlanOptions,
     nodes: File = None,
     current: File = None,
     extra_cost: Text = None,
@@ -57,13 +156,7 @@ def plan(
     max_restarts: Text = None,
     free: str = "gpus",
     max_age: str = "15min",
-    method: str = "auto",
-    option: Texts = None,
-    time_limit: str = "60",
-    gap: str = "0",
-    seed: int = 0,
-    threads: int | None = None,
-    start: File = None,
+    how: Search,
     picture: File = None,
     output: File = None,
 ) -> int:
@@ -74,28 +167,19 @@ def plan(
     half, plain; with --time-sharing round_robin, collect_then_run.
     """
     given, to = options.given_options(session.context), (output, picture)
-    if time_sharing and "load_curves" not in given:
-        load_curves = None  # of fleet.toml: for instances that serve one service each
-    how = Search(method, option, time_limit, gap, seed, threads, start)
-    wishes = _Wishes(
-        session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
-        load_curves, options.share(rate_margin, "--rate-margin"),
-        options.share(latency_margin, "--latency-margin"), time_sharing,
-        options.scales(scale), drop or [], options.columns(map),
-    )  # fmt: skip
+    if inputs.time_sharing and "load_curves" not in given:
+        inputs.load_curves = None  # of fleet.toml: for instances that serve one service each
     extra = Fraction(0)
     if extra_cost is not None:
         extra = options.number(extra_cost, "the cost", "--extra-cost")
-    _refuse_opposites(session.context, shared=time_sharing)
+    _refuse_opposites(session, inputs)
     with session.reading():
         placer = None
-        there = placing.read_gpus_there(session, nodes, current, gpu, max_age)
+        there = placing.read_gpus_there(session, nodes, current, inputs.gpu, max_age)
         if there is not None:  # placing takes as long as it takes, unless a limit is given
             limit = how.time_limit if "time_limit" in given else None
-            prices = wishes.limits, wishes.costs
-            dropped = wishes.drop if plan is None and not compact else None
-            placer = placing.Placer(session, there, limit, to, *prices, dropped)
-            wishes = replace(wishes, there=there)
+            dropped = (inputs.drop or []) if plan is None and not compact else None
+            placer = placing.Placer(session, there, limit, to, inputs.limits, inputs.costs, dropped)
         elif plan is not None or compact:
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
         made = None if plan is None else cms.fleet.read_plan(plan)
@@ -103,7 +187,7 @@ def plan(
             if current is not None and session.fleet.plan.routing != "weighted":
                 why = "it keeps what runs for weighted routing alone, and [plan] routing is equal"
                 raise options.usage_error(why, "--current")
-            title, serving = wishes.read(services, operating_points, published)
+            title, serving = inputs.pose(session, there)
     if placer is not None and compact and current is not None:
         return placer.compact(max_restarts, free, current.name)
     if placer is not None and made is not None and plan is not None:
@@ -131,7 +215,7 @@ def plan(
     for line in sufficient_groups(session, serving, solution, how) if wanted else ():
         session.note(line)
     grown = None
-    wished = wanted and balance is not False
+    wished = wanted and inputs.balance is not False
     if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
     if wanted and not isinstance(serving, NeighbourServing):  # there it matters what is beside what
@@ -145,7 +229,13 @@ def plan(
     def view() -> Page:
         from cms.fleet.report.plans import plan_page
 
-        short = short_of and _of_empty_gpus(serving, short_of)
+        short = short_of
+        if short is not None and short.more_machines:
+            # by the keys of GPUs: an empty one holds what one that is taken does
+            more = Counter[str]()
+            for name, n in short.more_machines.items():
+                more[serving.gpu_of(name).key] += n
+            short = replace(short, more_machines=FrozenMap(more))
         return plan_page(made, title, shortage=short, growth=grown)
 
     from cms.fleet.serving import plan_to_json
@@ -154,139 +244,9 @@ def plan(
     return session.code_of(made.answer)
 
 
-def _of_empty_gpus(serving: AnyServing, short_of: cms.Shortage) -> cms.Shortage:
-    """Say which GPUs would do, by their keys: an empty one holds what one that is taken does."""
-    if not short_of.more_machines:
-        return short_of
-    more = Counter[str]()
-    for name, n in short_of.more_machines.items():
-        more[serving.gpu_of(name).key] += n
-    return replace(short_of, more_machines=FrozenMap(more))
-
-
-@dataclass(frozen=True, slots=True)
-class _Wishes:
-    """The options about GPUs and operating points; what is not given is None or empty."""
-
-    session: Session
-    gpus: list[str] | None
-    rule: str | None
-    max_processes: int | None
-    limits: dict[str, int]
-    costs: dict[str, Fraction]
-    load_curves: Path | None
-    rate_margin: Fraction
-    latency_margin: Fraction
-    shares: bool
-    scales: dict[str, Fraction]
-    drop: list[str]
-    columns: dict[str, str]
-    there: cms.fleet.Deployment | None = None
-
-    def read(
-        self, services: Path | None, operating_points: Path | None, published: str | None
-    ) -> tuple[str, AnyServing]:
-        """Build the problem and its title; options override what a scenario says."""
-        from cms.fleet.serving.gpus_used import DEFAULT_GPU
-        from cms.fleet.serving.measurements import only_device
-        from cms.fleet.serving.queueing import DEFAULT_RULE
-
-        if published is not None:
-            own = load_published(published, cms.fleet.Scenario, "plan")
-            rule, curves = self.rule or own.rule, own.curves_for(self.rule or own.rule)
-            most = self.max_processes or own.max_processes
-            posed = self._pose(own.services, own.operating_points, own.gpus, rule, most, curves)
-            return f"{own.name}: {own.title}{self._said}", posed
-        if services is None or operating_points is None:
-            files = "--services S.csv and --operating-points P.csv"
-            raise options.usage_error(
-                f"give {files}, or --published NAME; 'cms init' writes two files to begin with"
-            )
-        asked = cms.fleet.read_services(services, self.columns)
-        points = cms.fleet.read_operating_points(operating_points, self.columns)
-        gpus: list[cms.fleet.Gpu | str] = []
-        if self.there is not None and not self.gpus:
-            gpus += placing.measured_gpus(self.there, points)
-        if not (gpus or self.gpus):
-            gpus = [only_device(points) or DEFAULT_GPU]
-        posed = self._pose(asked, points, gpus, self.rule or DEFAULT_RULE, self.max_processes)
-        for warning in posed.warnings:
-            self.session.warn(warning)
-        return services.stem + self._said, posed
-
-    @property
-    def _said(self) -> str:
-        """What is asked about, for the title; nothing if that is nothing."""
-        scales = self.scales.items()
-        parts = [f"{name or 'all rates'} x {shown(times)}" for name, times in scales]
-        parts += [f"without {name}" for name in dict.fromkeys(self.drop)]
-        return f" (what if: {', '.join(parts)})" if parts else ""
-
-    def _pose(
-        self,
-        services: Iterable[cms.fleet.Service],
-        points: Iterable[cms.fleet.OperatingPoint],
-        gpus: Iterable[str | cms.fleet.Gpu],
-        rule: str | cms.fleet.QueueingRule,
-        max_processes: int | None,
-        load_curves: Mapping[PointKey, cms.fleet.LoadCurve] | None = None,
-    ) -> AnyServing:
-        every, own = list(services), dict(self.scales)
-        whole = own.pop("", Fraction(1))
-        scale = {one.name: whole for one in every if one.name not in self.drop} | own
-        changed = cms.fleet.changed_services(every, scale=scale, drop=self.drop)
-        if self.load_curves is not None:
-            load_curves = cms.fleet.read_load_curves(self.load_curves)
-        settings, wished = self.session.fleet.plan, self.session.fleet.placement.min_replicas
-        for name in wished:
-            options.require_known(name, [one.name for one in every], "[placement] min_replicas")
-        more = {name: {"min_replicas": str(n)} for name, n in wished.items()}
-        changed = tuple(
-            replace(one, extra=FrozenMap({**one.extra, **more.get(one.name, {})}))
-            for one in changed
-        )
-        how: dict[str, Any] = {
-            "rate_margin": self.rate_margin, "latency_margin": self.latency_margin,
-            "limits": self.limits, "costs": self.costs, "max_processes": max_processes,
-            "routing": settings.routing, "currency": settings.currency,
-        }  # fmt: skip
-        if settings.replica_share is not None:
-            how["replica_share"] = options.share(settings.replica_share, "replica_share")
-        given = changed, points, self._gpus(gpus)
-        available: tuple[AvailableGpus, ...] = ()
-        if self.there is not None and not self.shares:
-            from cms.fleet.placement import list_available
-
-            how["available"] = available = list_available(self.there, given[2])
-        how["group_limits"] = limit_groups(self.session.fleet, given[2], self.costs, available)
-        if not self.shares:
-            return cms.fleet.build_problem(*given, rule=rule, load_curves=load_curves, **how)
-        terms = read_time_sharing(self.session, self.rule)
-        beside, said = read_slowdowns(self.session)
-        how |= beside | {"splits": terms.splits, "headroom": terms.headroom}
-        shared: AnyServing = cms.fleet.build_problem(
-            *given, sharing="time", rule=terms.rule, max_services=terms.max_services, **how
-        )
-        return replace(shared, warnings=(*shared.warnings, *said))
-
-    def _gpus(self, default: Iterable[str | cms.fleet.Gpu]) -> list[cms.fleet.Gpu]:
-        """The GPUs, looked up or read from the user's own device files."""
-        from cms.fleet.hardware.catalogue import is_called
-
-        found = [
-            find_gpu(gpu, "--gpu") if isinstance(gpu, str) else gpu for gpu in self.gpus or default
-        ]
-        for spelled, given in (("--max-gpus", self.limits), ("--cost", self.costs)):
-            for name in given:
-                if not any(is_called(gpu, name) for gpu in found):
-                    keys = [gpu.key for gpu in found]
-                    options.require_known(name, keys, spelled, "is no GPU of this plan")
-        return found
-
-
-def _refuse_opposites(context: typer.Context, *, shared: bool) -> None:
+def _refuse_opposites(session: Session, inputs: PlanOptions) -> None:
     """Refuse options that do not go together."""
-    values = context.params
+    context, values = session.context, session.context.params
     given = {name for name in options.given_options(context) if str(values[name]) != "none"}
 
     def refuse(name: str, why: str) -> None:
@@ -311,7 +271,7 @@ def _refuse_opposites(context: typer.Context, *, shared: bool) -> None:
         why = "--current chooses the instances that run before all; leave out one of them"
         refuse("balance", why)
     for name in ("load_curves", "current", "balance"):
-        if shared and name in given and values[name]:
+        if inputs.time_sharing and name in given and values[name]:
             refuse(
                 name,
                 "it is for instances that serve one service each; leave it or --time-sharing out",

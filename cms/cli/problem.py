@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,8 @@ from cms.solving.recheck import faults_of
 from cms.values.words import count, decimal
 
 from . import options
-from .catalogue import attributes, load_published
 from .command import command
-from .options import File, Text, Texts, usage_error
+from .options import File, Text, attributes, load_published, usage_error
 from .progress import CountProgress
 from .searching import Search, heard, lacking, search
 from .session import Exit, Session, open_document
@@ -33,29 +32,30 @@ if TYPE_CHECKING:
 @command(settings=False, checks_output=False)
 def solve(
     session: Session,
+    *,
     problem: File = None,
     published: Text = None,
-    method: str = "auto",
-    option: Texts = None,
-    time_limit: str = "60",
-    gap: str = "0",
-    seed: int = 0,
-    threads: int | None = None,
-    start: File = None,
+    how: Search,
     cluster: Text = None,
     journal: File = None,
     picture: File = None,
     output: File = None,
 ) -> int:
     """Solve a problem file or folder, with a proved bound."""
-    is_folder = problem is not None and problem.is_dir()
-    if is_folder and "time_limit" not in options.given_options(session.context):
-        time_limit = "none"  # it takes what it takes: minutes for 100 million jobs
-    how = Search(method, option, time_limit, gap, seed, threads, start)
-    if problem is not None and is_folder:
+    if problem is not None and problem.is_dir():
+        if "time_limit" not in options.given_options(session.context):
+            how.time_limit = None  # it takes what it takes: minutes for 100 million jobs
         heeded = "problem method option time_limit gap cluster journal output"
         options.refuse_others(session.context, heeded, "it does not go with a problem folder")
-        return _solve_folder(session, problem, how, output, cluster, journal)
+        if output is not None:
+            refuse_existing(output)
+        with _opened(problem, cluster, journal, how.threads) as folder:
+            found = search(session, folder, how, counted="cost")
+            if output is not None:
+                with _counted(session, folder):
+                    heard(session, lambda: cms.write_solution(found, output))
+        session.say(solution_summary(found), f"{found}\n")
+        return session.code_of(found)
     for value, name in ((cluster, "--cluster"), (journal, "--journal")):
         if value is not None:
             raise usage_error("is for problem folders, as cms problem pack writes them", name)
@@ -163,32 +163,23 @@ def pack(session: Session, files: list[Path], head: Path, output: Path) -> int:
 
     refuse_existing(output)
     with session.reading("reading the jobs"):
-        problem = _read_head(head)
+        kind, document = open_document(head)
+        if kind != "cms-problem":
+            what = f"holds no problem (its format is {kind!r}); expected a cms-problem without jobs"
+            raise usage_error(f"{head} {what}", "--head")
+        problem = problem_from_json(document)
+        if not isinstance(problem, cms.Problem):
+            raise usage_error(f"{head}: its jobs share blocks in time", "--head")
+        if problem.n_jobs:
+            what = f"has {problem.n_jobs} jobs; expected none: they come from the tables"
+            raise usage_error(f"{head} {what}", "--head")
         found = cms.pack(problem, parquet_chunks(files, problem), output)
-    document = {
-        "folder": str(output),
-        "jobs": found.n_jobs,
-        "shards": len(found.shards),
-        "problem_sha256": found.stated_sha256(),
-    }
+    said = {"folder": str(output), "jobs": found.n_jobs, "shards": len(found.shards)}
+    said["problem_sha256"] = found.stated_sha256()
     jobs, shards = count(found.n_jobs, "job"), count(len(found.shards), "shard")
     next_ = f"next: cms problem solve {output} -o plan"
-    session.say(document, f"{output}: {jobs} in {shards}; {next_}\n")
+    session.say(said, f"{output}: {jobs} in {shards}; {next_}\n")
     return Exit.ANSWER
-
-
-def _read_head(path: Path) -> cms.Problem:
-    kind, document = open_document(path)
-    if kind != "cms-problem":
-        what = f"holds no problem (its format is {kind!r}); expected a cms-problem without jobs"
-        raise usage_error(f"{path} {what}", "--head")
-    problem = problem_from_json(document)
-    if not isinstance(problem, cms.Problem):
-        raise usage_error(f"{path}: its jobs share blocks in time", "--head")
-    if problem.n_jobs:
-        what = f"has {problem.n_jobs} jobs; expected none: they come from the tables"
-        raise usage_error(f"{path} {what}", "--head")
-    return problem
 
 
 @contextmanager
@@ -196,30 +187,8 @@ def _opened(
     path: Path, cluster: str | None = None, journal: Path | None = None, threads: int | None = None
 ) -> Iterator[cms.ShardedProblem]:
     """Open a problem folder, here or on a cluster, whose workers have threads of their own."""
-    if cluster is None:
-        yield cms.open_problem(path, engine=Here(threads), journal=journal)
-        return
-    with cms.cluster(cluster) as engine:
+    with nullcontext(Here(threads)) if cluster is None else cms.cluster(cluster) as engine:
         yield cms.open_problem(path, engine=engine, journal=journal)
-
-
-def _solve_folder(
-    session: Session,
-    path: Path,
-    how: Search,
-    output: Path | None,
-    cluster: str | None,
-    journal: Path | None,
-) -> int:
-    if output is not None:
-        refuse_existing(output)
-    with _opened(path, cluster, journal, how.threads) as problem:
-        solution = search(session, problem, how, counted="cost")
-        if output is not None:
-            with _counted(session, problem):
-                heard(session, lambda: cms.write_solution(solution, output))
-    session.say(solution_summary(solution), f"{solution}\n")
-    return session.code_of(solution)
 
 
 def check_folders(

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from cms.errors import FileError, InvalidProblem
 
 from . import options
-from .catalogue import find_gpu
 from .command import command
 from .fleet_file import limit_groups, read_time_sharing
 from .fleets import read_current, say_impossible
-from .options import File, Text, Texts
+from .options import File, Text, Texts, find_gpu
 from .placing import measured_gpus
 from .searching import heard
 from .session import Exit, Session, report_error

@@ -6,8 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import nullcontext
-from pathlib import Path
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cms.fleet
@@ -36,18 +35,18 @@ SHORTAGE_SECONDS = 10.0
 _PATIENCE_SECONDS = 0.75
 
 
-class Search:
+class Search(options.OptionGroup):
     """The driver's options as the command line gives them."""
 
     def __init__(
         self,
-        method: str,
-        option: list[str] | None,
-        time_limit: str,
+        method: str = "auto",
+        option: options.Texts = None,
+        time_limit: str = "60",
         gap: str = "0",
         seed: int = 0,
         threads: int | None = None,
-        start: Path | None = None,
+        start: options.File = None,
     ) -> None:
         self.method, self.seed, self.threads, self.start = method, seed, threads, start
         self.options = options.pairs(option, "--option", "epsilon=1/4")
@@ -75,8 +74,11 @@ def search(
     arguments: dict[str, Any] = {"gap": how.gap, **how.within(session)}
     if not is_second:
         arguments |= {"method": how.method, "options": option_values(how)}
-        with session.reading():
-            arguments["start"] = None if how.start is None else _read_start(how.start)
+        if how.start is not None:
+            with session.reading():
+                kind, document = open_document(how.start)
+                told = document.at("solution") if kind == "cms-plan" else document
+                arguments["start"] = solution_from_json(told).schedule
     log, has_schedule = None, threading.Event()
     if not session.quiet and sys.stderr is not None:
         log = Progress(sys.stderr, counted)
@@ -112,19 +114,13 @@ def lacking(
     session: Session, problem: cms.MachineProblem, solution: cms.Solution, how: Search
 ) -> cms.Shortage | None:
     """Find sufficient changes where there is no schedule, in a small part of the time."""
-    if solution.status != "infeasible" or session.interrupts.pressed:
-        return None
-    if not isinstance(problem, cms.Problem):
+    if solution.status != "infeasible" or not isinstance(problem, cms.Problem):
         return None
     arguments = {"solution": solution, **how.within(session, SHORTAGE_SECONDS)}
-    doing = "infeasible; looking for sufficient changes"
-    try:
-        return heard(session, lambda: cms.explain_infeasibility(problem, **arguments), doing=doing)
-    except Interrupted:
-        return None
-    except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
-        session.warn(f"sufficient changes were not looked for: {fault}")
-        return None
+    return _call_beside(
+        session, lambda: cms.explain_infeasibility(problem, **arguments),
+        "infeasible; looking for sufficient changes", "sufficient changes were not looked for",
+    )  # fmt: skip
 
 
 def sufficient_groups(
@@ -186,13 +182,19 @@ def _solve_beside(
     return _call_beside(session, lambda: cms.solve(problem, **arguments), doing)
 
 
-def _call_beside(session: Session, call: Callable[[], T], doing: str) -> T | None:
+def _call_beside(
+    session: Session, call: Callable[[], T], doing: str, otherwise: str = ""
+) -> T | None:
     """Call for more than the answer; None where Ctrl-C or its method leaves it at that."""
     if session.interrupts.pressed:
         return None
     try:
         return heard(session, call, doing=doing)
-    except (Interrupted, UnsupportedProblem):
+    except Interrupted:
+        return None
+    except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
+        if otherwise:
+            session.warn(f"{otherwise}: {fault}")
         return None
 
 
@@ -257,22 +259,12 @@ def option_values(how: Search) -> dict[str, object]:
     """Turn texts of ``--option`` into values of the defaults' kinds; the driver refuses others."""
     if not how.options:
         return {}
-    defaults = option_fields(load_algorithm(how.method)[0])
-    return {name: _value(text, defaults.get(name)) for name, text in how.options.items()}
-
-
-def _value(text: str, default: object) -> object:
-    if isinstance(default, bool):
-        return {"true": True, "false": False}.get(text.lower(), text)
-    try:
-        return type(default)(text) if isinstance(default, int | float) else text
-    except ValueError:
-        return text
-
-
-def _read_start(path: Path) -> cms.Schedule:
-    """Read the schedule of a solution file, or of the solution in a plan file."""
-    kind, document = open_document(path)
-    if kind == "cms-plan":
-        document = document.at("solution")
-    return solution_from_json(document).schedule
+    defaults, values = option_fields(load_algorithm(how.method)[0]), dict[str, object](how.options)
+    for name, text in how.options.items():
+        default = defaults.get(name)
+        if isinstance(default, bool):
+            values[name] = {"true": True, "false": False}.get(text.lower(), text)
+        elif isinstance(default, int | float):
+            with suppress(ValueError):
+                values[name] = type(default)(text)
+    return values

@@ -63,22 +63,14 @@ def _forecast(text: str, option: str) -> None:
 
 
 _Share = Annotated[str, _words(options.share)]
-_Time = Annotated[str, _words(options.duration)]
 _Seconds = Annotated[str, _words(options.seconds)]
-_Spare = Annotated[str, _words(options.spare)]
 _GpuHours = Annotated[str, _words(options.gpu_hours)]
 _Column = Annotated[str, _one_of("cms.fleet.serving.csv_input:COLUMNS")]
 _Rule = Annotated[
     str, _one_of("cms.fleet.serving:RULES", "cms.time_sharing.duty_cycle:DutyCycleRule")
 ]
-_Routing = Annotated[str, _one_of("cms.problem.parts:ROUTINGS")]
-_Splits = Annotated[str, _one_of("cms.fleet.serving.gpus_used:SPLITS")]
-_Headroom = Annotated[str, _one_of("cms.fleet.serving.time_sharing:HEADROOMS")]
 _Home = Annotated[str, _one_of("cms.fleet.placement.constraints:DOMAINS")]
-_Tool = Annotated[str, _one_of("cms.fleet.apply:TOOLS")]
 _LimitBy = Annotated[str, _one_of("cms.fleet.colocation.predictor.predictor:LIMITS_BY")]
-_Survive = Annotated[str, _words(_survive)]
-_Forecast = Annotated[str, _words(_forecast)]
 _Percent = Annotated[int, f.whole(0, 100)]
 
 
@@ -107,9 +99,6 @@ def _read_day(value: Any) -> Any:
 def _slowdown(text: str, option: str) -> None:
     if options.number(text, "the factor", option) < 1:
         raise options.usage_error("expected a factor >= 1, such as 1.2", option)
-
-
-_Counts = dict[str, f.Count]
 
 
 class Gpu(m.Part):
@@ -166,7 +155,7 @@ class Planning(m.Part):
     max_processes: f.AtLeastOne | None = None
     balance: f.Flag | None = None
     time_sharing: f.Flag | None = None
-    routing: _Routing = "weighted"
+    routing: Annotated[str, _one_of("cms.problem.parts:ROUTINGS")] = "weighted"
     replica_share: _Share | None = None
     currency: f.Text = ""
 
@@ -175,8 +164,8 @@ class TimeSharing(m.Part):
     """How services take turns on an instance, with ``time_sharing``."""
 
     max_services: f.AtLeastOne | None = None
-    splits: _Splits | None = None
-    headroom: _Headroom | None = None
+    splits: Annotated[str, _one_of("cms.fleet.serving.gpus_used:SPLITS")] | None = None
+    headroom: Annotated[str, _one_of("cms.fleet.serving.time_sharing:HEADROOMS")] | None = None
     batching_overheads: f.Text | None = None
     interference: f.Text | None = None
     utilisations: f.Text | None = None
@@ -186,11 +175,11 @@ class TimeSharing(m.Part):
 class Placement(m.Part):
     """Which instances may stand where."""
 
-    min_replicas: _Counts = Field(default_factory=dict)
+    min_replicas: dict[str, f.Count] = Field(default_factory=dict)
     spread: dict[str, _Home] = Field(default_factory=dict)
     anti_affinity: tuple[tuple[f.Text, f.Text], ...] = ()
     max_per_gpu: dict[str, f.AtLeastOne] = Field(default_factory=dict)
-    survive: _Survive | None = None
+    survive: Annotated[str, _words(_survive)] | None = None
     as_grouped: f.Flag = False
 
 
@@ -198,16 +187,16 @@ class Observation(m.Part):
     """How what runs is observed."""
 
     service_label: f.Text | None = None
-    max_age: _Time | None = None
+    max_age: Annotated[str, _words(options.duration)] | None = None
 
 
 class Transition(m.Part):
     """How a fleet is changed."""
 
-    tool: _Tool | None = None
+    tool: Annotated[str, _one_of("cms.fleet.apply:TOOLS")] | None = None
     floor: _Share = "100%"
     floors: dict[str, _Share] = Field(default_factory=dict)
-    spare: _Spare | None = None
+    spare: Annotated[str, _words(options.spare)] | None = None
     parallel: f.AtLeastOne | None = None
     durations: Annotated[Any, f.Value(_read_durations)] = None
 
@@ -251,7 +240,7 @@ class Export(m.Part):
 class Replanning(m.Part):
     """When a change of plans is worth what it costs."""
 
-    forecast: _Forecast | None = None
+    forecast: Annotated[str, _words(_forecast)] | None = None
     every: _Seconds | None = None
     horizon: _Seconds = "4h"
     lead: _Seconds = "30min"

@@ -5,26 +5,28 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import cms.fleet
+from cms.errors import UnsupportedProblem
+from cms.files import Parsed, number_to_json
+from cms.files.documents import parse_document
 from cms.files.source import write_bytes
+from cms.plugin.registry import load_function
 
 from . import options
-from .catalogue import find_gpu, load_published
-from .check import RECHECKS_OF_TWO, recheck, say_what_does_not_hold
+from .check import OF_TWO, recheck, say_what_does_not_hold
 from .command import command
 from .fleets import deployment_of, read_fleet, refuse_stale
-from .options import File, Text, Texts, usage_error
+from .options import File, Text, Texts, find_gpu, load_published, usage_error
 from .searching import counted
 from .session import Exit, Session, open_document
 
 if TYPE_CHECKING:
-    from cms.files import Parsed
     from cms.fleet.report.page import Page
     from cms.fleet.serving.rate_curve import RatePoint
 
@@ -34,23 +36,73 @@ _WITHOUT_A_PAGE = (
 )  # fmt: skip
 
 
+@dataclass(kw_only=True)
+class AppOptions(options.OptionGroup):
+    """What the app in a browser plans to begin with, and how it is shown."""
+
+    live: bool = False
+    services: File = None
+    operating_points: File = None
+    published: Text = None
+    gpu: Texts = None
+    port: int | None = None
+    browser: bool = True
+    notebook: File = None
+
+    def start(self) -> NoReturn:
+        """Become the app: for whoever has the address with its token, until Ctrl-C."""
+        if importlib.util.find_spec("marimo") is None:
+            raise usage_error("--live needs marimo, an extra: pip install '.[explore]'")
+        from cms.fleet import explore as room
+        from cms.fleet.hardware.catalogue import is_device_file
+
+        for name in self.gpu or ():
+            find_gpu(name, "--gpu")
+        given = {
+            "services": self.services and self.services.resolve(),
+            "operating-points": self.operating_points and self.operating_points.resolve(),
+            "published": self.published,
+            "gpu": [
+                str(Path(name).resolve()) if is_device_file(name) else name
+                for name in self.gpu or ()
+            ],
+        }
+        if self.published is not None:
+            if self.services or self.operating_points:
+                raise usage_error("give --published or the two files, not both")
+            load_published(self.published, cms.fleet.Scenario, "plan")
+        room.read_scenario(given)  # what is wrong with the tables is said here, not in the browser
+        app, own = Path(room.__file__).with_name("app.py"), self.notebook
+        how = ["run", str(app)]
+        if own is not None:
+            if own.suffix != ".py":
+                raise usage_error(f"{own}: expected a name that ends in .py", "--notebook")
+            if not own.exists():
+                write_bytes(app.read_bytes(), own)
+            how = ["edit", str(own.absolute())]
+        words = [sys.executable, "-P", "-m", f"{room.__name__}.server", "--yes", *how]
+        words += ["--host", "127.0.0.1"]
+        words += [] if self.port is None else ["--port", str(self.port)]
+        words += ["--"] if self.browser else ["--headless", "--"]
+        for name, value in given.items():
+            for each in value if isinstance(value, list) else [value] if value is not None else []:
+                words += [f"--{name}", str(each)]
+        sys.stdout.flush()
+        os.environ["MARIMO_SKIP_UPDATE_CHECK"] = "1"
+        os.execv(sys.executable, words)  # it alone hears Ctrl-C
+
+
 @command()
 def show(
     session: Session,
+    *,
     file: File = None,
     second: File = None,
     output: File = None,
     title: Text = None,
     curve: bool | None = None,
     exit_code: bool = False,
-    live: bool = False,
-    services: File = None,
-    operating_points: File = None,
-    published: Text = None,
-    gpu: Texts = None,
-    port: int | None = None,
-    browser: bool = True,
-    notebook: File = None,
+    app: AppOptions,
     max_age: str = "15min",
     time_limit: str = "60",
     seed: int = 0,
@@ -62,14 +114,13 @@ def show(
     Of two deployments it shows what one has to change to become the other. The page fetches
     nothing. With --live the plan is shown in a browser with sliders for rates, limits and GPUs.
     """
-    json = session.json
-    apart = "services operating_points published gpu port browser notebook"
-    if live:
+    json, own = session.json, {each.name for each in fields(AppOptions)}
+    if app.live:
         why = "it goes without --live, which shows a plan in a browser"
-        options.refuse_others(session.context, f"live {apart}", why)
-        _open_app(services, operating_points, published, gpu, port, notebook, browser=browser)
-    alone = " ".join(session.context.params.keys() - set(apart.split()))
-    options.refuse_others(session.context, alone, "it goes with --live")
+        options.refuse_others(session.context, " ".join(own), why)
+        app.start()
+    others = session.context.params.keys() - own
+    options.refuse_others(session.context, " ".join(others), "it goes with --live")
     if second is None and exit_code:
         raise usage_error("it is for two deployments", "--exit-code")
     if file is None:
@@ -81,56 +132,43 @@ def show(
     drawn = output is not None if curve is None else curve
     how = {"time_limit": options.time_limit(time_limit), "seed": seed, "threads": threads}
     called = title or ("report" if str(file) == "-" else file.name)
+    kind, read, said = _ROWS, list[Parsed](), dict[str, Any]()
     with session.reading():
-        from cms.files.documents import parse_document
-        from cms.plugin.registry import load_function
-
-        kind = _ROWS
-        read: list[Parsed] = []
         if file.suffix == _ROWS:  # those who write such rows make a page of them
             found, faults = load_function("cms.reports", _ROWS.removeprefix("."))(file, called)
         else:
             kind, document = open_document(file)
             if kind == "cms-deployment" and second is not None:
-                page, said, is_empty = _differ(session, document, second, max_age, title)
-                _print(session, lambda: said, page, output, picture)
-                return Exit.FAILED if exit_code and not is_empty else Exit.ANSWER
-            _refuse_kind(kind, file, second)
-            read = [document] if second is None else [document, parse_document(second)]
-            found, faults, *_ = recheck(kind, *read)
+                found, said = _differ(session, document, second, max_age, title)
+                faults = []
+            else:
+                _refuse_kind(kind, file, second)
+                read = [document] if second is None else [document, parse_document(second)]
+                found, faults, *_ = recheck(kind, *read)
     if faults:
         return say_what_does_not_hold(session, faults)
-    points: Sequence[RatePoint] | str = ()
+    points: Sequence[RatePoint] | str = _points(session, found, how) if read and drawn else ()
     if read:
-        points = _points(session, found, how) if drawn else ()
         sources = tuple(str(each) for each in (file, second) if each is not None)
         found = _page(session, kind, found, called, sources, points)
-    _print(session, lambda: _document(kind, read, points), found, output, picture)
-    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
-
-
-def _print(
-    session: Session,
-    make: Callable[[], dict[str, Any]],
-    page: Page,
-    output: Path | None,
-    picture: Path | None,
-) -> None:
     session.quiet = session.quiet or str(output) == "-"
-    session.show(make, lambda: page, None, picture)
+    session.show(lambda: said or _document(kind, read, points), lambda: found, None, picture)
     if output is not None:
         from cms.fleet.report.web import html
 
-        write_bytes(html(page).encode(), output)
+        write_bytes(html(found).encode(), output)
+    if exit_code and said and not said["is_empty"]:
+        return Exit.FAILED
+    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
 def _refuse_kind(kind: str, file: Path, second: Path | None) -> None:
     """Refuse documents without a page, and a second one where one is enough."""
-    if second is not None and kind not in RECHECKS_OF_TWO:
+    if second is not None and kind not in OF_TWO:
         raise usage_error(
             f"{second} is for a deployment or co-location problem; {file} holds none; leave it out"
         )
-    if kind in _WITHOUT_A_PAGE or (kind in RECHECKS_OF_TWO and second is None):
+    if kind in _WITHOUT_A_PAGE or (kind in OF_TWO and second is None):
         raise usage_error(
             f"{file} holds a {kind.removeprefix('cms-').replace('-', ' ')}; a page is made of a "
             "plan, a deployment, a transition, a simulation, a day of shared GPUs, or a "
@@ -140,7 +178,6 @@ def _refuse_kind(kind: str, file: Path, second: Path | None) -> None:
 
 def _points(session: Session, found: object, how: dict[str, Any]) -> Sequence[RatePoint] | str:
     """Plan again at multiples of all rates; in words why not, where that cannot be."""
-    from cms.errors import UnsupportedProblem
     from cms.fleet.serving import Plan
     from cms.fleet.serving.rate_curve import rate_curve
 
@@ -188,8 +225,6 @@ def _document(
     kind: str, read: Sequence[Parsed], points: Sequence[RatePoint] | str
 ) -> dict[str, Any]:
     """Return what is shown: the documents as they are in their files, and the curve."""
-    from cms.files import number_to_json
-
     documents = (loads(each.source.text) for each in read)
     return {
         "of": kind,
@@ -209,10 +244,9 @@ def _document(
 
 def _differ(
     session: Session, document: Parsed, target: Path, max_age: str, title: str | None
-) -> tuple[Page, dict[str, Any], bool]:
-    """Return what is kept, restarted, created and deleted; whether nothing changes."""
-    from cms.fleet.deployment import difference
-    from cms.fleet.deployment.difference import join_services
+) -> tuple[Page, dict[str, Any]]:
+    """Return what is kept, restarted, created and deleted, as a page and as JSON."""
+    from cms.fleet.deployment.difference import difference, join_services
     from cms.fleet.deployment.observation.devices import renumber_gpus
     from cms.fleet.deployment.verifying import settle_guesses
     from cms.fleet.report.deployments import difference_page
@@ -238,66 +272,4 @@ def _differ(
         ],
         "untouched": [each.now.name for each in found.gpus if each.is_untouched],
     }
-    return difference_page(found, both, title or names), said, found.is_empty
-
-
-# -- the app ---------------------------------------------------------------------------------------
-
-
-def _open_app(
-    services: Path | None,
-    operating_points: Path | None,
-    published: str | None,
-    gpu: list[str] | None,
-    port: int | None,
-    notebook: Path | None,
-    *,
-    browser: bool,
-) -> NoReturn:
-    """Become the app: for whoever has the address with its token, until Ctrl-C."""
-    if importlib.util.find_spec("marimo") is None:
-        raise usage_error("--live needs marimo, an extra: pip install '.[explore]'")
-    from cms.fleet import explore as room
-
-    given = {
-        "services": services and services.resolve(),
-        "operating-points": operating_points and operating_points.resolve(),
-        "published": published,
-        "gpu": [_found(name) for name in gpu or ()],
-    }
-    if published is not None:
-        if services or operating_points:
-            raise usage_error("give --published or the two files, not both")
-        load_published(published, cms.fleet.Scenario, "plan")
-    room.read_scenario(given)  # what is wrong with the tables is said here, not in the browser
-    app = Path(room.__file__).with_name("app.py")
-    how = ["run", str(app)]
-    if notebook is not None:
-        how = ["edit", str(_copied(app, notebook).absolute())]
-    words = [sys.executable, "-P", "-m", f"{room.__name__}.server", "--yes", *how]
-    words += ["--host", "127.0.0.1"]
-    words += [] if port is None else ["--port", str(port)]
-    words += ["--"] if browser else ["--headless", "--"]
-    for name, value in given.items():
-        for each in value if isinstance(value, list) else [value] if value is not None else []:
-            words += [f"--{name}", str(each)]
-    sys.stdout.flush()
-    os.environ["MARIMO_SKIP_UPDATE_CHECK"] = "1"
-    os.execv(sys.executable, words)  # it alone hears Ctrl-C
-
-
-def _found(name: str) -> str:
-    """Check a GPU's name; a device file by its whole path."""
-    from cms.fleet.hardware.catalogue import is_device_file
-
-    find_gpu(name, "--gpu")
-    return str(Path(name).resolve()) if is_device_file(name) else name
-
-
-def _copied(app: Path, notebook: Path) -> Path:
-    """Copy the app to where the user wants it, unless something is there."""
-    if notebook.suffix != ".py":
-        raise usage_error(f"{notebook}: expected a name that ends in .py", "--notebook")
-    if not notebook.exists():
-        write_bytes(app.read_bytes(), notebook)
-    return notebook
+    return difference_page(found, both, title or names), said

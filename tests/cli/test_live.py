@@ -8,7 +8,6 @@ import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -144,20 +143,6 @@ def test_nothing_in_the_folder_is_run_and_no_other_page_is_answered(tmp_path: Pa
     finally:
         app.terminate()
         app.communicate()
-
-
-@pytest.mark.parametrize("name", ["table.csv", "../table.csv", ".."])
-def test_two_tables_of_one_name_are_two_tables(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("marimo")
-    from cms.fleet.explore.app import read
-
-    assert run(["init", str(tmp_path), "-q"]) == 0
-    files = [
-        SimpleNamespace(value=[SimpleNamespace(name=name, contents=path.read_bytes())])
-        for path in (tmp_path / "services.csv", tmp_path / "operating_points.csv")
-    ]
-    _, defined = read.run(services_file=files[0], points_file=files[1])
-    assert defined["scenario"].services
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)

@@ -35,7 +35,7 @@ from cms import (
 )
 from cms.fleet.report.bars import draw_machines
 from cms.fleet.report.problems import solved_page
-from cms.fleet.report.proofs import find_solution_reasons
+from cms.fleet.report.proofs import find_reasons
 from proofs_checks.checker import check_problem, check_schedule, check_solution, parse_document
 from tests.cli.shared import Cms, flat
 from tests.fleet.plans import printed, words_of
@@ -281,7 +281,7 @@ def test_job_that_is_too_slow_is_said_to_be() -> None:
         certificate=checker_for(lost).first().certificate,
         problem_sha256=lost.sha256,
     )
-    assert find_solution_reasons(lost, solution) == (
+    assert find_reasons(lost, solution) == (
         "job 'x': no batch meets its latency limit 0.1, even alone; the quickest, on 60, needs "
         "0.11",
         "job 'y': no batch of it was measured on any block",

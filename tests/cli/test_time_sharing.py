@@ -79,6 +79,11 @@ def test_shared_plan_is_printed_drawn_written_and_rechecked(tmp_path: Path, cms:
     assert cms("check plan.json").out.startswith("valid: ")
 
 
+def test_a_published_scenario_is_planned_by_each_rule_of_time_sharing(cms: Cms) -> None:
+    said = cms("plan --published S1 --time-sharing --rule round_robin -m mix_first_fit").flat
+    assert "blocks shared in time, round_robin" in said
+
+
 # --- beside neighbours ----------------------------------------------------------------------------
 
 

@@ -37,8 +37,7 @@ from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import solved_page
 from cms.fleet.report.proofs import (
     MOST_REASONS,
-    find_plan_reasons,
-    find_solution_reasons,
+    find_reasons,
     find_worths,
     format_scarcest,
     format_worths,
@@ -191,21 +190,21 @@ def test_a_proof_or_a_solvers_word_blames_limits_and_says_what_would_do() -> Non
     problem = short()
     solution: Solution = told(problem, [BlockPrices({"a": 1}, {"few": 1})])
     assert solution.proof is Proof.CHECKED
-    (reason,) = find_solution_reasons(problem, solution)
+    (reason,) = find_reasons(problem, solution)
     assert reason == (
         "the machines do not suffice: there are only 2 x few (more other alone would not help)"
     )
     solution = told(problem, [SolverBound(None, "oracle")], trusted=True)
-    (reason,) = find_solution_reasons(problem, solution)
+    (reason,) = find_reasons(problem, solution)
     assert reason == "the machines do not suffice: there are only 2 x few and 1 x other"
     solution = solve(problem)
     found = explain_infeasibility(problem, solution=solution)
-    reasons = find_solution_reasons(problem, solution, found)
+    reasons = find_reasons(problem, solution, found)
     assert reasons[1:] == (REMEDY,)
     text = re.sub(r"\s+", " ", printed(solved_page(problem, solution, "short", found)))
     assert f"- {reasons[0]} - {REMEDY} infeasible, proof checked" in text
     free = problem.replace(machine_types=[MachineType("few"), MachineType("other")])
-    assert find_solution_reasons(free, solve(free)) == ()
+    assert find_reasons(free, solve(free)) == ()
 
 
 def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
@@ -216,7 +215,7 @@ def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
         serving = build_problem(services, points, limits={A100: 3}, rule="parvagpu")
         plan = Plan(serving, solve(serving.problem))
         found = explain_infeasibility(serving.problem, solution=plan.solution)
-        *others, remedy = find_plan_reasons(plan, found)
+        *others, remedy = find_reasons(serving.problem, plan.answer, found, serving)
         said = "7 more a100-80gb GPUs would do (proved fewest), or 30 % of every rate (proved most)"
         assert remedy == f"for everything else, {said}" if more else said
         assert len(others) == (MOST_REASONS + 1 if more else 1)
@@ -228,9 +227,7 @@ def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
         jobs=[Job("x", 1, {"b": 1}), *(Job(f"lost {i}", 1, {}) for i in range(22))],
     )
     solution = solve(problem)
-    reasons = find_solution_reasons(
-        problem, solution, explain_infeasibility(problem, solution=solution)
-    )
+    reasons = find_reasons(problem, solution, explain_infeasibility(problem, solution=solution))
     assert len(reasons) == MOST_REASONS + 2
     assert reasons[0] == "job 'lost 0': no block supplies any of its demand"
     assert reasons[-2:] == ("... and 2 more jobs", "everything else can be served")

@@ -87,7 +87,7 @@ def read_scenario(arguments: Mapping[str, Any]) -> Scenario:
     """Read what the app was started with: ``published``, or the two tables; S5 without any.
 
     `arguments`: ``published``, or ``services`` and ``operating-points``; ``gpu``, one or a list of
-    keys and paths of device files, by default the GPU with most points; ``title``.
+    keys and paths of device files, by default the GPU with most points.
 
     Raises FileError if a table cannot be read, with file, line and column. InvalidOption if one
     table is given without the other, or there is no such scenario.
@@ -100,9 +100,8 @@ def read_scenario(arguments: Mapping[str, Any]) -> Scenario:
         if not all(tables):
             raise InvalidOption("one table is given without the other; give services and points")
         services, points = map(Path, map(str, tables))
-        title = str(arguments.get("title") or services.stem)
         found = Scenario(
-            name=title, title="", source="", services=read_services(services),
+            name=services.stem, title="", source="", services=read_services(services),
             operating_points=read_operating_points(points), gpus=gpus,
         )  # fmt: skip
         return found if gpus else replace(found, gpus=measured_gpus(found)[:1])

@@ -13,10 +13,8 @@ app = marimo.App(width="full", app_title="cms")
 @app.cell
 def _():
     import dataclasses
-    import tempfile
     from fractions import Fraction
     from html import escape
-    from pathlib import Path
 
     import marimo as mo
 
@@ -28,37 +26,15 @@ def _():
     from cms.fleet.serving import plan_to_json
 
     return (
-        CmsError, Fraction, Path, dataclasses, document_text, escape, explore, html, mo, plan_page,
-        plan_to_json, tempfile,
+        CmsError, Fraction, dataclasses, document_text, escape, explore, html, mo, plan_page,
+        plan_to_json,
     )  # fmt: skip
 
 
 @app.cell
-def _(mo):
-    services_file = mo.ui.file([".csv"], label="services.csv")
-    points_file = mo.ui.file([".csv"], label="operating_points.csv")
-    _words = mo.md("as `cms init` writes them; give both")
-    _files = mo.hstack([services_file, points_file, _words], justify="start")
-    mo.accordion({"Other tables": _files})
-    return points_file, services_file
-
-
-@app.cell
-def read(CmsError, Path, explore, mo, points_file, services_file, tempfile):
-    def _read():
-        files = [services_file.value, points_file.value]
-        if not all(files):
-            return explore.read_scenario(mo.cli_args())
-        with tempfile.TemporaryDirectory() as folder:
-            named = {"title": Path(files[0][0].name).stem}
-            for table, (file,) in zip(("services", "operating-points"), files, strict=True):
-                path = Path(folder, f"{table}.csv")  # both files may have one name
-                path.write_bytes(file.contents)
-                named[table] = str(path)
-            return explore.read_scenario(named)
-
+def _(CmsError, explore, mo):
     try:
-        scenario, _wrong = _read(), ""
+        scenario, _wrong = explore.read_scenario(mo.cli_args()), ""
     except CmsError as error:
         scenario, _wrong = None, str(error)
     mo.stop(scenario is None, mo.callout(mo.plain_text(_wrong), kind="danger"))
@@ -120,24 +96,14 @@ def _(every, gpus, limits, mo, plan, plan_file, plan_page, rates, refused, title
     _facts = [] if plan is None else plan_page(plan, title).facts
     _stats = [mo.stat(e.value, label=e.name, caption=e.note, bordered=True) for e in _facts]
     _save = mo.download(plan_file, "plan.json", disabled=plan is None, label="plan.json")
-    _rows = [
-        mo.hstack(
-            [
-                mo.plain_text(name),
-                *(own.elements[name] for own in (rates, limits) if name in own.elements),
-            ],
-            justify="start",
-            widths=[1, 2, 2],
-        )
-        for name in rates.elements
-    ]
-    mo.vstack(
-        [
-            refused or mo.hstack(_stats, wrap=True, justify="start"),
-            mo.hstack([every, gpus, turned, _save], wrap=True, justify="start"),
-            mo.accordion({"Each service": mo.vstack(_rows)}),
-        ]
-    )
+    _rows = []
+    for _name in rates.elements:
+        _own = [each.elements[_name] for each in (rates, limits) if _name in each.elements]
+        _row = [mo.plain_text(_name), *_own]
+        _rows.append(mo.hstack(_row, justify="start", widths=[1, 2, 2]))
+    _head = refused or mo.hstack(_stats, wrap=True, justify="start")
+    _all = mo.hstack([every, gpus, turned, _save], wrap=True, justify="start")
+    mo.vstack([_head, _all, mo.accordion({"Each service": mo.vstack(_rows)})])
     return
 
 

@@ -22,9 +22,7 @@ from .page import PER_CENT, Bar, Bars, Box
 if TYPE_CHECKING:
     from ...problem.machine_problem import MachineProblem
     from ...schedule.schedule import Schedule
-    from ..deployment.difference import GpuDifference
-    from ..deployment.instance import Instance
-    from ..deployment.model import FleetGpu
+    from ..deployment import FleetGpu, GpuDifference, Instance
     from ..hardware import Gpu
     from ..serving import Instances, OperatingPoint, Plan, PlanGroup
 
@@ -203,7 +201,7 @@ def draw_gpu(
     card: FleetGpu, places: Mapping[str, int], marks: Mapping[tuple[object, ...], str] = FrozenMap()
 ) -> Bar:
     """Draw one GPU: its instances, with their marks, and the free slices between them."""
-    from ..deployment.instance import Mode, StartSource
+    from ..deployment import Mode, StartSource
 
     def box(start: int, width: int, instance: Instance) -> Box:
         state = "" if instance.state == "running" else str(instance.state).replace("_", " ")
@@ -216,7 +214,16 @@ def draw_gpu(
 
     slices, held = card.gpu.memory_slices, card.instances
     if card.mode is Mode.MPS:
-        shares = (box(at, width, each) for each, at, width in _fleet_shares(held))
+        shares, at, nth = list[Box](), 0, Counter[str]()
+        turns = Counter(each.place for each in held if each.start is not None)
+        for each in sorted(held, key=lambda own: (-(mps_share(own.profile) or 0), own.order)):
+            # of those that take turns each has a part
+            share, among = mps_share(each.profile) or 0, turns[each.place] or 1
+            number = nth[each.place]
+            nth[each.place] += each.start is not None
+            width = share * (number + 1) // among - share * number // among
+            shares.append(box(at, width, each))
+            at += width
         return Bar(card.gpu.key, PER_CENT, fill_gaps(shares, PER_CENT))
     named = ", ".join(f"{number} x {name}" for name, number in sorted(card.counts.items()))
     boxes = [box(each.start or 0, card.gpu.profile(each.profile).memory, each) for each in held
@@ -230,19 +237,6 @@ def draw_gpu(
     elif card.start_source is StartSource.UNKNOWN or any(each.start is None for each in held):
         boxes = [Box(0, slices, named, owner="starts not known", state="unknown")]
     return Bar(card.gpu.key, slices, fill_gaps(boxes, slices))
-
-
-def _fleet_shares(held: Sequence[Instance]) -> Iterator[tuple[Instance, int, int]]:
-    """Yield instances under MPS with their starts and widths: those that take turns have a part."""
-    at = 0
-    turns = Counter(each.place for each in held if each.start is not None)
-    nth = Counter[str]()
-    for each in sorted(held, key=lambda own: (-(mps_share(own.profile) or 0), own.order)):
-        share, among, number = mps_share(each.profile) or 0, turns[each.place] or 1, nth[each.place]
-        nth[each.place] += each.start is not None
-        width = share * (number + 1) // among - share * number // among
-        yield each, at, width
-        at += width
 
 
 def draw_machines(

@@ -15,9 +15,8 @@ from .tables import table
 
 if TYPE_CHECKING:
     from ...plugin.registry import AlgorithmDetails
+    from ..colocation import ColocationProblem, ColocationSolution
     from ..colocation.predictor import PredictedWeights, Predictor, Report
-    from ..colocation.problem import ColocationProblem
-    from ..colocation.solution import ColocationSolution
     from ..hardware import Gpu
     from ..replanner import Compared, ReplanDecision, Scene
 
@@ -47,8 +46,9 @@ def gpu_page(gpu: Gpu) -> Page:
     )
     lead += f"; also called {', '.join(gpu.aliases)}" if gpu.aliases else ""
     rows = [
-        [one.name, _known(one.id), str(one.compute), str(one.memory),
-         ", ".join(map(str, one.starts)), str(one.max), _known(one.sms), one.since_driver or ""]
+        [one.name, "?" if one.id is None else one.id, one.compute, one.memory,
+         ", ".join(map(str, one.starts)), one.max, "?" if one.sms is None else one.sms,
+         one.since_driver or ""]
         for one in gpu.profiles
     ]  # fmt: skip
     shapes, placed = gpu.configurations, []
@@ -71,10 +71,6 @@ def gpu_page(gpu: Gpu) -> Page:
         Section("sources", "Sources", [Words("Sources", "head"), Bullets(cited)]),
     ]  # fmt: skip
     return Page(gpu.key, lead, (), sections)
-
-
-def _known(value: int | None) -> str:
-    return "?" if value is None else str(value)
 
 
 def algorithms_page(found: Iterable[AlgorithmDetails]) -> Page:
@@ -158,9 +154,8 @@ def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:
         "durations. Shortage: while some service had less than its rate. To least: GPU hours above "
         "the fewest with as many re-plans; below 0 %, plans had no room for what came."
     )
-    refused: list[Part] = [
-        f"{each.played.policy}: a change was not possible {why}"
-        for each in found
-        for why in each.played.refused
-    ]
+    plays = (each.played for each in found)
+    refused = (
+        f"{own.policy}: a change was not possible {why}" for own in plays for why in own.refused
+    )
     return _only([table("Policies", heads, rows, most=10**6), said, *refused])

@@ -104,9 +104,9 @@ def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
     never = [each.status == "infeasible" for each in curve]
     # the lines end where nothing is known
     costs = [math.nan if each.cost is None else float(each.cost) for each in curve]
+    known = (each.bound and each.status != "infeasible" for each in curve)
     bounds = [
-        float(each.bound) if each.bound and not lost else math.nan
-        for each, lost in zip(curve, never, strict=True)
+        float(each.bound) if own else math.nan for each, own in zip(curve, known, strict=True)
     ]
     axes.plot(every, bounds, "--", c=TONES["bound"], label="lower bound")
     axes.plot(every, costs, "-", c=TONES["best"], lw=1.8, label="found")
@@ -118,8 +118,7 @@ def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
             words = decimal(each.cost, rounding=math.ceil)
             axes.annotate(words, (at, value), (0, 6), textcoords="offset points", ha="center")
     axes.set_ylim(0, 1.15 * max(each for each in [*costs, *bounds, 0.0] if each == each) or 1)
-    known = zip(every, costs, never, strict=True)
-    if lost := [at for at, cost, cannot in known if cost != cost and not cannot]:
+    if lost := [float(e.rate) for e in curve if e.cost is None and e.status != "infeasible"]:
         low = [0.04 * axes.get_ylim()[1]] * len(lost)
         axes.plot(lost, low, "x", c=TONES["fair"], label="not known")
     if any(never):

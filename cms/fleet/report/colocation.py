@@ -11,10 +11,8 @@ from functools import partial
 from typing import Any
 
 from ...values.words import count, decimal, percent
-from ..colocation.predictor import PredictedWeights
+from ..colocation import ColocationSolution, PredictedWeights, TableWeights
 from ..colocation.problem import FORBIDDEN, FULL_WEIGHT, ColocationProblem, misfit
-from ..colocation.solution import ColocationSolution
-from ..colocation.weights import TableWeights
 from .bars import list_bars
 from .charts import history_table
 from .page import PER_CENT, Bar, Box, Fact, Page, Part, Section, Words
@@ -44,15 +42,15 @@ def colocation_page(
     `sources`: the two files. `known`: slowdowns of pairs. `bucketing`: the price of rounding
     activities, in words. `reasons`: why pairs are forbidden. `more`: further parts.
     """
-    fleet: list[Part] = []
+    fleet, per_cent = list[Part](), lambda value: f"{decimal(value)} %"
     taken, placed = Counter[str](), Counter[str]()
     for pair in solution.plan:
         taken[pair.online] += pair.count
         placed[pair.offline] += pair.count
     if problem.online:
         rows = [
-            [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, _per_cent),
-             number(share or None, _per_cent), number(taken[gpus.name]),
+            [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, per_cent),
+             number(share or None, per_cent), number(taken[gpus.name]),
              _worth(solution.certificate.online.get(gpus.name, 0))]
             for gpus, share in zip(problem.online, problem.shares, strict=True)
         ]  # fmt: skip
@@ -97,17 +95,25 @@ def colocation_page(
     ]
     sections.append(Section("proof", "The proof", proof, "web"))
     wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
-    value, bound = (_equivalents(solution.value, up=False),) * 2
-    if solution.gap:  # rounded apart they would not look the same
-        bound = _equivalents(solution.upper_bound, up=True)
-    checked = ", proof checked" if solution.proof == "checked" else ""
+    done, on = decimal(solution.plan.placed), count(gpus, "GPU")
+    value = _equivalents(solution.value, up=False)
+    bound = _equivalents(solution.upper_bound, up=True)
+    most = bound if solution.gap else value  # rounded apart they would not look the same
+    proof_fact, checked = ("optimal", "the proof was checked exactly", "good"), ", proof checked"
+    if solution.proof != "checked":
+        more = f"at most {percent(solution.relative_gap, up=True)} more is possible"
+        proof_fact, checked = ("of the bound", more, "fair"), ""
+    facts = [
+        Fact("Workloads placed", done, f"of {decimal(wanted)}, on {on}"),
+        Fact("Worth", value, "GPUs that offline work would need alone"),
+        Fact("Upper bound", f"≤ {bound}", "no plan is worth more"),
+        Fact("Proof", *proof_fact),
+    ]
     lead = (
-        f"{decimal(solution.plan.placed)} of {count(wanted, 'offline workload')} on "
-        f"{count(gpus, 'GPU')}, {value} of at most {bound} GPU-equivalents: "
-        f"{solution.status}{checked}"
+        f"{done} of {count(wanted, 'offline workload')} on {on}, {value} of at most {most} "
+        f"GPU-equivalents: {solution.status}{checked}"
     )
-    facts, end = list(_facts(solution, wanted, gpus)), [Words(ran, "soft")]
-    return Page(title, lead, facts, sections, " and ".join(sources), end)
+    return Page(title, lead, facts, sections, " and ".join(sources), [Words(ran, "soft")])
 
 
 def format_bucketing(value: int, upper_bound: int) -> str:
@@ -140,20 +146,6 @@ def count_forbidden(
 
 def _equivalents(value: int, *, up: bool) -> str:
     return decimal(Fraction(value, FULL_WEIGHT), rounding=math.ceil if up else math.floor)
-
-
-def _facts(solution: ColocationSolution, wanted: int, gpus: int) -> Iterator[Fact]:
-    note = f"of {decimal(wanted)}, on {count(gpus, 'GPU')}"
-    yield Fact("Workloads placed", decimal(solution.plan.placed), note)
-    worth = _equivalents(solution.value, up=False)
-    yield Fact("Worth", worth, "GPUs that offline work would need alone")
-    bound = _equivalents(solution.upper_bound, up=True)
-    yield Fact("Upper bound", f"≤ {bound}", "no plan is worth more")
-    proof = ("optimal", "the proof was checked exactly", "good")
-    if solution.proof != "checked":
-        more = f"at most {percent(solution.relative_gap, up=True)} more is possible"
-        proof = ("of the bound", more, "fair")
-    yield Fact("Proof", *proof)
 
 
 def _bars(problem: ColocationProblem, solution: ColocationSolution) -> Iterator[Part]:
@@ -191,10 +183,6 @@ def _use(
         if round(past) > start:
             boxes.append(Box(start, round(past) - start, f"{float(wide):.3g} %", **look))
     return Bar("", PER_CENT, tuple(boxes), gpus, caption=says)
-
-
-def _per_cent(value: Fraction | int) -> str:
-    return f"{decimal(value)} %"
 
 
 def _pairs(

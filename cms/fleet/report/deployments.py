@@ -8,12 +8,9 @@ from dataclasses import replace
 
 from ...solving.words import verdict
 from ...values.words import count, decimal, percent
-from ..deployment.difference import Difference
+from ..deployment import Deployment, Difference, FleetGpu, Mode, StartSource, desired_state
 from ..deployment.export import Export, advertise
-from ..deployment.instance import Mode, StartSource
-from ..deployment.model import Deployment, FleetGpu, FleetNode
 from ..deployment.room import Fragmentation, fragmentation, room_of
-from ..deployment.wanted import desired_state
 from ..serving.operating_point import mps_share
 from ..serving.rate_curve import RatePoint
 from .bars import MOST_LINES, fold, fold_differences, format_gpus, list_bars
@@ -81,8 +78,14 @@ def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
             caption = f"{where}: {format_room(each.gpus[0])}"
             label = None if len(each.gpus) > 1 else ""
             drawn.append(replace(each.bars[0], caption=caption, label=label))
+        counts = Counter(card.gpu.key for card in node.gpus)
+        said = [f"{n} x {key}" for key, n in counts.items()]
+        said += ["numbers of the GPUs not known"] * (not node.is_numbered)
+        said += [f"driver {node.driver}"] if node.driver else []
+        said += [f"zone {zone}"] if (zone := node.labels.get("zone")) else []
+        said += [] if node.observed is None else [f"observed {node.observed.at}"]
         size = "large" if bars <= MOST_LARGE else "line"
-        parts.append(Bars(drawn, node.name, _node_words(node), size))
+        parts.append(Bars(drawn, node.name, "".join(f", {each}" for each in said), size))
     if bars > MOST_LINES:
         every = fold(deployment.gpus(), places)
         types = sorted({each.bars[0].gpu for each in every})
@@ -96,16 +99,6 @@ def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
                 lines.append(replace(each.bars[0], caption=caption, label=each.times.strip()))
             parts += list_bars(lines, head, note, large=False, most=most, what="more way")
     return Section(name, title, parts, drawn=True)
-
-
-def _node_words(node: FleetNode) -> str:
-    types = Counter(card.gpu.key for card in node.gpus)
-    parts = [f"{n} x {key}" for key, n in types.items()]
-    parts += ["numbers of the GPUs not known"] * (not node.is_numbered)
-    parts += [f"driver {node.driver}"] if node.driver else []
-    parts += [f"zone {zone}"] if (zone := node.labels.get("zone")) else []
-    parts += [] if node.observed is None else [f"observed {node.observed.at}"]
-    return "".join(f", {part}" for part in parts)
 
 
 def format_room(card: FleetGpu) -> str:

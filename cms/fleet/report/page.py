@@ -153,8 +153,9 @@ class Bars:
 
 
 def legend(parts: Iterable[Bars], free: str, idle: str, foreign: str) -> str:
-    """Say what widths, letters and hatchings mean, those that there are."""
-    drawn = list(parts)
+    """Say what widths, letters and hatchings mean, those that there are; of no bars nothing."""
+    if not (drawn := list(parts)):
+        return ""
     bars = [bar for each in drawn for bar in each.bars]
     boxes = [box for bar in bars for box in bar.boxes]
     signs = {letter for box in boxes for letter in box.sign}

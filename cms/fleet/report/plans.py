@@ -11,18 +11,23 @@ from functools import partial
 from ...errors import cut
 from ...infeasibility.shortage import Growth, Shortage
 from ...problem.machine_problem import MachineProblem
-from ...solving.words import verdict
+from ...solving.words import circumstances, verdict
 from ...values.words import count, decimal, money, percent, printable
-from ..serving import Plan, ServicePlan, ServingProblem, Use
-from ..serving.capacity import CapacityRule
-from ..serving.latency_rule import LatencyRule
-from ..serving.neighbours import NeighbourServing
+from ..serving import (
+    CapacityRule,
+    LatencyRule,
+    NeighbourServing,
+    Plan,
+    ServicePlan,
+    ServingProblem,
+    SharedServing,
+    Use,
+)
 from ..serving.operating_point import mps_share
 from ..serving.rate_curve import MULTIPLES, RatePoint, whole_gpus
-from ..serving.time_sharing import SharedServing
 from . import proofs
 from .bars import draw_plan, format_setting
-from .charts import rates_parts
+from .charts import history_table, rates_parts
 from .page import Fact, Page, Part, Section, Words
 from .tables import Cell, format_ms, key_cell, limit_cell, number, table
 
@@ -43,7 +48,10 @@ def plan_page(
     `source`: its file. `curve`: GPUs at multiples of all rates, or why there are none. `shortage`:
     sufficient changes. `growth`: of all rates.
     """
-    sections = [*proofs.why_section(proofs.find_plan_reasons(plan, shortage))]
+    problem: MachineProblem = plan.serving.problem
+    sections = [
+        *proofs.why_section(proofs.find_reasons(problem, plan.answer, shortage, plan.serving))
+    ]
     if bars := list(draw_plan(plan)):
         alike = "A bar is a GPU; GPUs that are used alike are drawn once, with their number."
         note = Words(alike, "soft", "web")
@@ -52,7 +60,9 @@ def plan_page(
     sections += plan_sections(plan, source, curve)
     end = proofs.list_verdict(plan.answer, "GPU", plan.serving.currency)
     if plan.answer.proof == "checked":
-        said = Words(proofs.describe_checkers(plan), "soft")
+        both = "cms-check and cms-check --proved (Coq) recheck"
+        others = both if "proved" in plan.checkers else "cms-check rechecks"
+        said = Words(f"checked by the package; {others} the file", "soft")
         sections.append(Section("checked", "", [said], only="terminal"))
     if left_open := proofs.explain_gap(plan):
         end.append(Words(left_open))
@@ -72,8 +82,11 @@ def plan_sections(
     problem: MachineProblem = plan.serving.problem
     if isinstance(plan.serving, NeighbourServing):  # schedule and bound are of two problems
         problem = plan.serving.outer
-    else:
-        yield from proofs.bounds_section(plan.solution, find_cost_unit(plan, "GPUs"))
+    elif history := plan.solution.history:
+        known = ((at.seconds, at.cost, at.lower_bound, at.source) for at in history)
+        grid = history_table(known, find_cost_unit(plan, "GPUs"), up=True)
+        run = f"The run: {circumstances(plan.solution)}."
+        yield Section("bounds", "Both bounds over time", [run, grid], only="web")
     yield proofs.proof_section(plan, problem, source)
 
 
@@ -219,13 +232,13 @@ def format_use(plan: Plan, use: Use) -> str:
 def format_replicas(plan: Plan) -> str:
     """Say which services have replicas; empty if none have."""
     jobs = plan.serving.problem.jobs if isinstance(plan.serving, ServingProblem) else ()
-    asked = {job.name: job.replicas for job in jobs if job.replicas is not None}
-    said = (
-        f"{printable(cut(name))} {count(each.count, 'instance')}"
-        f"{f' of {percent(each.share)} of its rate' if each.share else ''}"
-        for name, each in asked.items()
+    said = ", ".join(
+        f"{printable(cut(job.name))} {count(job.replicas.count, 'instance')}"
+        f"{f' of {percent(job.replicas.share)} of its rate' if job.replicas.share else ''}"
+        for job in jobs
+        if job.replicas is not None
     )
-    return f"replicas at least: {', '.join(said)}" if asked else ""
+    return said and f"replicas at least: {said}"
 
 
 def format_headroom(plan: Plan) -> str:

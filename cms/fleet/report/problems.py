@@ -12,14 +12,13 @@ from ...errors import InvalidOption, cut
 from ...infeasibility.shortage import Shortage
 from ...problem.machine_problem import MachineProblem
 from ...problem.problem import Problem
-from ...schedule.schedule import MachineGroup
 from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.numbers import exact, shown
 from ...values.words import count, decimal, percent
 from .bars import draw_machines
 from .page import Bars, Fact, Page, Part, Section, Words
-from .proofs import find_solution_reasons, find_worths, format_worths, list_verdict, why_section
+from .proofs import find_reasons, find_worths, format_worths, list_verdict, why_section
 from .tables import Cell, Column, Grid, table
 
 #: Groups of machines, and jobs, that are listed before it is said how many more there are.
@@ -34,7 +33,7 @@ def solved_page(
     sizes = (len(problem.job_names), "job"), (len(problem.blocks), "block")
     every = (*sizes, (len(problem.configurations), "configuration"))
     lead = ", ".join(count(number, what) for number, what in every)
-    sections = [*why_section(find_solution_reasons(problem, solution, shortage))]
+    sections = [*why_section(find_reasons(problem, solution, shortage))]
     if solution.schedule.machine_count:
         bars = draw_machines(solution.schedule, _MOST_BARS, problem)
         key = "width: the blocks' sizes; hatched: idle or left over"
@@ -54,27 +53,22 @@ def solved_page(
 
 
 def _machines(problem: MachineProblem, solution: Solution) -> Grid:
-    groups = solution.schedule.groups
+    groups, rows = solution.schedule.groups, []
     order = np.argsort(-solution.schedule.columns.group_count, kind="stable")[:MOST_GROUPS]
-    several = len(problem.machine_types) > 1
-    rows = []
     for group in (groups[index] for index in order.tolist()):
-        where = f" on {group.configuration.machine}" if several else ""
-        rows.append([decimal(group.count), f"{group.configuration}{where}", _given(group)])
+        parts = [
+            f"{f'{decimal(number)} x ' if number > 1 else ''}{block} -> {cut(str(content))}"
+            for (block, content), number in group.assignment.items()
+        ]
+        if (more := len(parts) - _MOST_BLOCKS) > 0:
+            parts[_MOST_BLOCKS:] = [f"and to {count(more, 'more job')}"]
+        idle = sum(group.configuration.blocks.values()) - sum(group.assignment.values())
+        parts += [f"{decimal(idle)} idle"] if idle else []
+        where = f" on {group.configuration.machine}" if len(problem.machine_types) > 1 else ""
+        rows.append([decimal(group.count), f"{group.configuration}{where}", ", ".join(parts)])
     if (more := len(groups) - MOST_GROUPS) > 0:
         rows.append(["", f"... and {count(more, 'more group')}", ""])
     return table("Machines", ">machines | configuration | blocks given to jobs", rows)
-
-
-def _given(group: MachineGroup) -> str:
-    parts = [
-        f"{f'{decimal(number)} x ' if number > 1 else ''}{block} -> {cut(str(content))}"
-        for (block, content), number in group.assignment.items()
-    ]
-    if (more := len(parts) - _MOST_BLOCKS) > 0:
-        parts[_MOST_BLOCKS:] = [f"and to {count(more, 'more job')}"]
-    idle = sum(group.configuration.blocks.values()) - sum(group.assignment.values())
-    return ", ".join([*parts, *([f"{decimal(idle)} idle"] if idle else [])])
 
 
 def _given_to_jobs(

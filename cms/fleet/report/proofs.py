@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -20,13 +20,10 @@ from ...solving.words import circumstances, verdict
 from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.words import count, decimal, fraction, money, printable, short
-from ..serving import Plan
+from ..serving import NeighbourServing, Plan, SharedServing
 from ..serving.gpus_used import name_caps
-from ..serving.neighbours import NeighbourServing
 from ..serving.posing import AnyServing
 from ..serving.queueing import evidence_of
-from ..serving.time_sharing import SharedServing
-from .charts import history_table
 from .page import Bullets, Page, Part, Section, Words
 
 
@@ -93,14 +90,6 @@ def format_scarcest(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> s
     )
 
 
-def bounds_section(solution: Solution, unit: str) -> Iterator[Section]:
-    """Yield both bounds over the time of a run, if it had any."""
-    if solution.history:
-        known = ((at.seconds, at.cost, at.lower_bound, at.source) for at in solution.history)
-        run, table = f"The run: {circumstances(solution)}.", history_table(known, unit, up=True)
-        yield Section("bounds", "Both bounds over time", [run, table], only="web")
-
-
 RECHECK_HEAD = (
     "Everything was rechecked from the file, in exact arithmetic, before this page was made. To "
     "recheck it (the independent checker shares no code with the package):"
@@ -149,13 +138,6 @@ def list_rechecks(*sources: str, proved: bool = False) -> Bullets:
     return Bullets(every if proved else every[:2])
 
 
-def describe_checkers(plan: Plan) -> str:
-    """Say who has checked a plan's proof, and which other checkers know its form."""
-    both = "cms-check and cms-check --proved (Coq) recheck"
-    others = both if "proved" in plan.checkers else "cms-check rechecks"
-    return f"checked by the package; {others} the file"
-
-
 MOST_REASONS = 20
 
 
@@ -170,56 +152,43 @@ def list_reasons(reasons: Iterable[str]) -> Bullets:
     return Bullets([("-", reason) for reason in reasons])
 
 
-def find_plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...]:
-    """Say why a plan is infeasible, and which changes would suffice; empty if it is feasible.
-
-    One sentence for each service that no instance serves within its limit; if there is none, the
-    GPUs are too few, and one sentence says which.
-    """
-    if plan.answer.status != "infeasible":
-        return ()
-    reasons = [*plan.serving.unservable.values()]
-    if (more := len(reasons) - MOST_REASONS) > 0:
-        reasons[MOST_REASONS:] = [f"... and {count(more, 'more service')}"]
-    if not reasons:
-        reasons = [_too_few(plan.serving.problem, plan.answer, "GPU", plan.serving)]
-    problem, caps = plan.serving.problem, name_caps(plan.serving.available)
-    if shortage is not None and isinstance(problem, Problem):
-        reasons.append(_say_remedy(problem, shortage, caps, "GPU", "rate"))
-    return tuple(reasons)
-
-
-def find_solution_reasons(
-    problem: MachineProblem, solution: Solution, shortage: Shortage | None = None
+def find_reasons(
+    problem: MachineProblem,
+    solution: Solution,
+    shortage: Shortage | None = None,
+    serving: AnyServing | None = None,
 ) -> tuple[str, ...]:
-    """Say likewise why an abstract problem is infeasible."""
+    """Say why a problem is infeasible, and which changes would suffice; empty if it is feasible.
+
+    One sentence for each job, or service of `serving`, that nothing serves within its limit; if
+    there is none, the machines are too few, and one sentence says which.
+    """
     if solution.status != "infeasible":
         return ()
+    machine, demand = ("machine", "demand") if serving is None else ("GPU", "rate")
     reasons: list[str] = []
-    if isinstance(problem, TimeSharedProblem):
+    if serving is not None:
+        reasons += serving.unservable.values()
+        if (more := len(reasons) - MOST_REASONS) > 0:
+            reasons[MOST_REASONS:] = [f"... and {count(more, 'more service')}"]
+    elif isinstance(problem, TimeSharedProblem):
         _, lost = without_unservable_jobs(problem.unshared())
         reasons += unservable_lines({name: blocks for name, blocks in lost.items() if blocks})
         reasons += [_too_slow(problem.job(name)) for name, blocks in lost.items() if not blocks]
     elif isinstance(problem, Problem):
         reasons += unservable_lines(without_unservable_jobs(problem)[1])
-    reasons = reasons or [_too_few(problem, solution, "machine")]
-    reasons = [*map(printable, reasons)]
+    reasons = reasons or [_too_few(problem, solution, machine, serving)]
     if shortage is not None and isinstance(problem, Problem):
-        reasons.append(_say_remedy(problem, shortage, (), "machine", "demand"))
-    return tuple(reasons)
-
-
-def _say_remedy(
-    problem: Problem, shortage: Shortage, caps: Collection[str], machine: str, demand: str
-) -> str:
-    """Say what would do, with the limits of groups, but for `caps`, that it goes beyond."""
-    raised = []
-    used = machines_used(problem, shortage.machines_schedule) if shortage.more_machines else {}
-    for it in problem.group_limits:
-        needed = sum(n * used.get(name, 0) for name, n in it.weights.items())
-        if needed > it.at_most and it.name not in caps:
-            raised.append(f"group {it.name} at {decimal(needed, rounding=math.ceil)}")
-    return printable(shortage.remedy(machine, demand, " and ".join(raised)))
+        caps = () if serving is None else name_caps(serving.available)
+        used = machines_used(problem, shortage.machines_schedule) if shortage.more_machines else {}
+        raised = [  # the limits of groups, but for those of types, that it goes beyond
+            f"group {it.name} at {decimal(needed, rounding=math.ceil)}"
+            for it in problem.group_limits
+            if (needed := sum(n * used.get(name, 0) for name, n in it.weights.items())) > it.at_most
+            and it.name not in caps
+        ]
+        reasons.append(shortage.remedy(machine, demand, " and ".join(raised)))
+    return tuple(map(printable, reasons))
 
 
 def _too_slow(job: TimeSharedJob) -> str:
@@ -235,7 +204,7 @@ def _too_slow(job: TimeSharedJob) -> str:
 
 
 def _too_few(
-    problem: MachineProblem, solution: Solution, machine: str, serving: AnyServing | None = None
+    problem: MachineProblem, solution: Solution, machine: str, serving: AnyServing | None
 ) -> str:
     """Name the limits that the proof blames, and those that it shows to be without blame.
 

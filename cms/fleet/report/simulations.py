@@ -49,8 +49,17 @@ def simulation_page(simulation: Simulation, title: str, source: str = "") -> Pag
         for each in simulation.services
         if each.cause
     ]
-    if said := [*causes, *_recoveries(simulation)]:
-        services.append(list_reasons(said))
+    for nth, event in enumerate(simulation.events):
+        back = (
+            f"{each.name} not back before the next event" if one.back_after_seconds is None
+            else f"{each.name} back after {decimal(one.back_after_seconds)} s"
+            for each in simulation.services
+            for one in each.recoveries
+            if one.event == nth and one.back_after_seconds != 0
+        )  # fmt: skip
+        causes.append(f"{event}: {', '.join(back) or 'no late share rose above what is tolerated'}")
+    if causes:
+        services.append(list_reasons(causes))
     services += [Words(f"Warning: {each}", "fair", "web") for each in simulation.warnings]
     meaning: list[Part] = [
         "A replay is simulated, no proof: it says what happened to these requests. The verdicts "
@@ -106,18 +115,6 @@ def _row(each: ServiceResult) -> Iterator[Cell]:
 
 def _ms(nanoseconds: int) -> str:
     return f"{nanoseconds / 1e6:.4g} ms"
-
-
-def _recoveries(simulation: Simulation) -> Iterator[str]:
-    for nth, event in enumerate(simulation.events):
-        said = [
-            f"{each.name} not back before the next event" if one.back_after_seconds is None
-            else f"{each.name} back after {decimal(one.back_after_seconds)} s"
-            for each in simulation.services
-            for one in each.recoveries
-            if one.event == nth and one.back_after_seconds != 0
-        ]  # fmt: skip
-        yield f"{event}: " + (", ".join(said) or "no late share rose above what is tolerated")
 
 
 def _pictures(simulation: Simulation) -> Iterator[Part]:
@@ -203,47 +200,63 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
     """Describe a day of shared GPUs."""
     names = [name_policy(day, nth) for nth in range(len(day.policies))]
     every = list(zip(names, day.policies, strict=True))
-    told = _day_sentence(day)
+    facts, told = _sum_up_day(day)
     heads = "policy|>offline|>a GPU|>slowdown|>p99|>shared|>over limit|>evicted|>moved|>starts"
     policies = table("Policies", heads, ([name, *_policy_cells(day, one)] for name, one in every))
     heads = "policy|>jobs|>ended|>mean h|>p99 h|>mean wait h|>largest wait h"
-    rows: list[list[object]] = []
-    for name, each in every:
-        arrived, _, ended, *minutes = each.jobs
-        hours = (number(one, lambda one: f"{float(one) / 60:.1f}") for one in minutes)
-        rows.append([name, number(arrived), number(ended), *hours])
+    rows = [
+        [name, number(each.jobs[0]), number(each.jobs[2]),
+         *(number(one, lambda one: f"{float(one) / 60:.1f}") for one in each.jobs[3:])]
+        for name, each in every
+    ]  # fmt: skip
     jobs: list[Part] = [table("Offline jobs", heads, rows)]
     if asked := [gpu for gpu in day.policies[0].sample if gpu.alone_p99_ms]:
         pairs = ((float(gpu.p99_ms), float(gpu.alone_p99_ms)) for gpu in asked)
         took = ", ".join(f"{beside:.1f} ms (alone {alone:.1f})" for beside, alone in pairs)
         on = f"p99 of requests to a made-up service on {count(len(asked), 'GPU')}, simulated"
         jobs.append(Words(f"{on}: {took}", "soft"))
+    shown = [
+        "The day is simulated, no proof: it says what happened to these jobs under these "
+        "activities, minute by minute. The same problem, seed and terms give the same file.",
+        f"Activities: {day.activity[:1].upper()}{day.activity[1:]}. Seed {day.seed}.",
+        *["It was stopped early: later minutes were not played."] * day.stopped,
+    ]
+    if day.unmeasured:
+        lacks = "Pairs that the truth lacks, and that never ran for it"
+        shown.append(f"{lacks}: {decimal(day.unmeasured)}.")
+    shown.append(f"SHA-256 of the plan's problem: {day.problem_sha256}")
     parts: list[Part] = [_day_bars(day, names), policies, Words(_DAY_COLUMNS, "soft", "web")]
     sections = [
         Section("policies", "What each policy came to", parts, drawn=True),
         Section("jobs", "Offline jobs", jobs),
-        Section("proof", "What this shows", list(_day_shown(day)), "web"),
+        Section("proof", "What this shows", shown, "web"),
     ]
     tone = {"met": "best", "violated": "bad", "no limit": "open"}[day.verdict]
-    return Page(title, "", list(_day_facts(day)), sections, source, [Words(told, tone)])
+    return Page(title, "", facts, sections, source, [Words(told, tone)])
 
 
-def _day_sentence(day: SharedDay) -> str:
-    """Say in a sentence whether the limit was met, and how much was done."""
-    first, terms = day.policies[0], day.terms
+def _sum_up_day(day: SharedDay) -> tuple[list[Fact], str]:
+    """Say in facts, and in a sentence, whether the limit was met and how much was done."""
+    first, terms, gpus = day.policies[0], day.terms, count(day.gpus, "GPU")
+    over = f"{percent(first.over_share, up=True)} of the shared GPU-hours"
     tolerated = percent(exact(terms.tolerated, "tolerated"))
-    limit = "no GPU has a limit"
+    limit, note = "no GPU has a limit", "no GPU has one"
     if day.limited:
-        limit = (
-            f"the limit was {day.verdict}: {percent(first.over_share, up=True)} of the shared "
-            f"GPU-hours were beyond it, {tolerated} are tolerated"
-        )
-    done = f"{decimal(first.throughput, rounding=math.floor)} GPU-hours of offline work"
+        limit = f"the limit was {day.verdict}: {over} were beyond it, {tolerated} are tolerated"
+        note = f"{over} beyond it, {tolerated} tolerated"
+    done = decimal(first.throughput, rounding=math.floor)
+    slowdown = f"{float(first.p99_slowdown):.3f}"
+    facts = [
+        Fact("Limit", day.verdict.value, note, _TONES[day.verdict]),
+        Fact("Offline work", done, f"GPU-hours, beside {gpus} that serve"),
+        Fact("Slowdown, p99", slowdown, "of the online services, over all GPUs and minutes"),
+    ]
+    done += " GPU-hours of offline work"
     if day.of_clairvoyant is not None and first.name != "clairvoyant":
         done += f", {percent(day.of_clairvoyant)} of what is done where all is foreseen"
     protection = "with the monitor" if terms.protection else "without protection"
     span = decimal(Fraction(day.minutes, 60))
-    return f"{count(day.gpus, 'GPU')} for {span} h, {protection}: {limit}; {done}"
+    return facts, f"{gpus} for {span} h, {protection}: {limit}; {done}"
 
 
 def name_policy(day: SharedDay, nth: int) -> str:
@@ -277,28 +290,3 @@ def _day_bars(day: SharedDay, names: list[str]) -> Bars:
         bars.append(Bar("", _PARTS, blank, label="", caption=f"{name}: {words}"))
     key = "width: offline work; dashed: more over the limit than is tolerated"
     return Bars(bars, size="line", key=key, only="web")
-
-
-def _day_facts(day: SharedDay) -> Iterator[Fact]:
-    first = day.policies[0]
-    over, tolerated = percent(first.over_share, up=True), percent(exact(day.terms.tolerated, ""))
-    note = f"{over} of the shared GPU-hours beyond it, {tolerated} tolerated"
-    tone = {"met": "good", "violated": "bad"}.get(day.verdict, "")
-    yield Fact("Limit", day.verdict.value, note if day.limited else "no GPU has one", tone)
-    done = decimal(first.throughput, rounding=math.floor)
-    yield Fact("Offline work", done, f"GPU-hours, beside {count(day.gpus, 'GPU')} that serve")
-    slowdown = f"{float(first.p99_slowdown):.3f}"
-    yield Fact("Slowdown, p99", slowdown, "of the online services, over all GPUs and minutes")
-
-
-def _day_shown(day: SharedDay) -> Iterator[str]:
-    yield (
-        "The day is simulated, no proof: it says what happened to these jobs under these "
-        "activities, minute by minute. The same problem, seed and terms give the same file."
-    )
-    yield f"Activities: {day.activity[:1].upper()}{day.activity[1:]}. Seed {day.seed}."
-    if day.stopped:
-        yield "It was stopped early: later minutes were not played."
-    if day.unmeasured:
-        yield f"Pairs that the truth lacks, and that never ran for it: {decimal(day.unmeasured)}."
-    yield f"SHA-256 of the plan's problem: {day.problem_sha256}"

@@ -127,7 +127,13 @@ def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
         rank = max(grid.columns[at].rank for at in columns)
         columns = [at for at in columns if grid.columns[at].rank < rank]
     if excess(columns, least) > 0:
-        yield from _cards(grid, rows, every)
+        for nth, row in enumerate(rows):  # lines of a head and a value: the columns are too many
+            card = Table.grid("", TableColumn(overflow="fold"), padding=(0, 2, 0, 0))
+            for at in every:
+                card.add_row(Text(printable(grid.columns[at].name), "dim"), _cell(row[at]))
+            if nth:
+                yield Text()
+            yield card
     else:
         result = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
         for at in columns:
@@ -142,18 +148,6 @@ def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
     if left > 0:
         noun, _, more = grid.rest.partition("|")
         yield Text(f"... and {count(left, noun)}{more}", "dim")
-
-
-def _cards(
-    grid: Grid, rows: Sequence[Sequence[Cell]], columns: Sequence[int]
-) -> Iterator[RenderableType]:
-    """Write each row as lines of a head and a value, where the columns are too many."""
-    for nth, row in enumerate(rows):
-        card = Table.grid("", TableColumn(overflow="fold"), padding=(0, 2, 0, 0))
-        for at in columns:
-            card.add_row(Text(printable(grid.columns[at].name), "dim"), _cell(row[at]))
-        yield from ([Text()] if nth else [])
-        yield card
 
 
 def _width(column: Column, cells: Sequence[Cell]) -> int:

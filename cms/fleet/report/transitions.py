@@ -8,29 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ...errors import InvalidOption
-from ...solving.solution import Proof
 from ...values.names import nearest
 from ...values.words import count, decimal
+from ..deployment import Deployment, DesiredState, FleetGpu, Instance
 from ..deployment.observation.age import format_time
+from ..deployment.transition import Action, Durations, Schedule, Transition, What, schedule
 from ..deployment.transition.checking import RECHECKED, lowest_capacity
-from ..deployment.transition.curves import capacity_curves, seconds_below, service_names
-from ..deployment.transition.durations import schedule
-from ..deployment.transition.model import What
+from ..deployment.transition.curves import Curve, capacity_curves, seconds_below, service_names
 from .bars import Folded, fill_gaps, fold_alike, format_gpus, list_bars
 from .deployments import fleet_section
 from .page import Bar, Box, Fact, Page, Part, Section, Words
 from .proofs import list_rechecks
 from .tables import MOST_ROWS, Grid, key_cell, number, table
-
-if TYPE_CHECKING:
-    from ..deployment import Deployment, DesiredState, Instance
-    from ..deployment.model import FleetGpu
-    from ..deployment.transition.curves import Curve
-    from ..deployment.transition.durations import Durations, Schedule
-    from ..deployment.transition.model import Action, Transition
 
 #: What is said of an action's box: what becomes of its instance, where that is one word.
 _MARKS = {What.CREATE: "created", What.DELETE: "deleted", What.RESTART: "restarted"}
@@ -81,7 +72,27 @@ def transition_page(
     drawn = list_bars(lines, head, large=False, what="more row") if lines else ()
     time: list[Part] = [replace(part, key=_TIME) for part in drawn]
     if transition.actions:
-        time += [_actions(transition, plan), _soft(_timing(transition, plan, durations))]
+        takes, table_rows = dict[What, list[Fraction]](), []
+        every = zip(transition.actions, plan.begin_s, plan.end_s, strict=True)
+        for nth, (action, begin, over) in enumerate(every, start=1):
+            takes.setdefault(action.what, []).append(over - begin)
+            table_rows.append([
+                number(nth), f"{action}{', temporary' * action.is_temporary}",
+                number(begin, format_time), number(over, format_time),
+                ", ".join(str(before + 1) for before in action.after) or "-",
+            ])  # fmt: skip
+        name, heads = "Every action, and what it waits for", ">#|action*|>begins|>ends|after"
+        spans = (
+            f"{what} {f'{format_time(min(own))} to ' * (min(own) < max(own))}"
+            f"{format_time(max(own))}"
+            for what in What
+            if (own := takes.get(what))
+        )
+        given = "assumed, not measured" if durations is None else "as given"
+        time += [
+            table(name, heads, table_rows, "more action", folded=True),
+            _soft(f"Durations are {given}: {', '.join(spans)}."),
+        ]
     else:
         time.append("Nothing is to be done.")
     if untouched:
@@ -120,8 +131,9 @@ def transition_page(
         *fleets,
         Section("proof", "The proof", proof, "web"),
     ]
-    end = [Words(_headline(transition, floor, plan), "head"), *([Words(where)] if where else [])]
-    return Page(title, "", list(_facts(transition, plan)), sections, source, end)
+    facts, said = _sum_up(transition, floor, plan)
+    end = [Words(said, "head"), *([Words(where)] if where else [])]
+    return Page(title, "", facts, sections, source, end)
 
 
 def whole_gpus_words(found: Transition, to: DesiredState | Deployment, tool: str) -> Iterator[str]:
@@ -145,37 +157,6 @@ _soft = partial(Words, tone="soft")
 
 #: A floor is rounded up, a capacity down, so that neither flatters.
 _floor, _capacity = partial(decimal, rounding=math.ceil), partial(decimal, rounding=math.floor)
-
-
-def _headline(transition: Transition, floor: str, plan: Schedule) -> str:
-    """Say it all in a line: ``2 -> 16 GPUs, floor 100 %: 52 actions in 9 steps, 6 min; ...``."""
-    before, after = (len(side.used_gpus()) for side in (transition.start, transition.target))
-    said = f"{before} -> {count(after, 'GPU')}, floor {floor}: "
-    if not transition.actions:
-        return said + "nothing to do"
-    kept, running = transition.kept, sum(transition.start.kinds().values())
-    most = f"at most {kept.most}"
-    if kept.count == kept.most and kept.proof is not Proof.NONE:
-        word = {Proof.CHECKED: "proof checked", Proof.SOLVER: "claimed by a solver"}[kept.proof]
-        most = f"maximum, {word}"
-    return (
-        f"{said}{count(len(transition.actions), 'action')} in "
-        f"{count(len(transition.steps), 'step')}, {format_time(plan.makespan_s)} (assumed); "
-        f"{transition.spare}; {kept.count} of {count(running, 'instance')} kept ({most})"
-    )
-
-
-def _timing(transition: Transition, plan: Schedule, durations: Durations | None) -> str:
-    takes: dict[What, set[Fraction]] = {}
-    for action, begin, end in zip(transition.actions, plan.begin_s, plan.end_s, strict=True):
-        takes.setdefault(action.what, set()).add(end - begin)
-    parts = []
-    for what in (each for each in What if each in takes):
-        least, most = min(takes[what]), max(takes[what])
-        from_ = f"{format_time(least)} to " * (least < most)
-        parts.append(f"{what} {from_}{format_time(most)}")
-    given = "assumed, not measured" if durations is None else "as given"
-    return f"Durations are {given}: {', '.join(parts)}."
 
 
 def draw_rows(
@@ -233,17 +214,6 @@ def _box(
     return Box(start, width, profile, service, places[own[0]], mark=what, state=state)
 
 
-def _actions(transition: Transition, plan: Schedule) -> Grid:
-    times = zip(transition.actions, plan.begin_s, plan.end_s, strict=True)
-    rows = [
-        [number(at), f"{action}{', temporary' * action.is_temporary}", number(begin, format_time),
-         number(end, format_time), ", ".join(str(before + 1) for before in action.after) or "-"]
-        for at, (action, begin, end) in enumerate(times, start=1)
-    ]  # fmt: skip
-    heads = ">#|action*|>begins|>ends|after"
-    return table("Every action, and what it waits for", heads, rows, "more action", folded=True)
-
-
 def _services(
     transition: Transition, curves: Sequence[Curve], plan: Schedule, places: Mapping[str, int],
     rates: Mapping[str, Sequence[tuple[Fraction, Fraction]]], timeline: bool,
@@ -287,16 +257,26 @@ def count_moves(transition: Transition, service: str) -> tuple[int, int, int]:
     return before - lasting, started, sum(own(each.removes) for each in transition.actions)
 
 
-def _facts(transition: Transition, plan: Schedule) -> Iterator[Fact]:
+def _sum_up(transition: Transition, floor: str, plan: Schedule) -> tuple[list[Fact], str]:
+    """Say it all in facts, and in a line: ``2 -> 16 GPUs, floor 100 %: 52 actions ...``."""
     before, after = (len(side.used_gpus()) for side in (transition.start, transition.target))
-    yield Fact("GPUs", f"{decimal(before)} → {decimal(after)}", "in use before and after")
+    done, kept, spare = len(transition.actions), transition.kept, transition.spare
     took = f"in {count(len(transition.steps), 'step')}, {format_time(plan.makespan_s)}"
-    yield Fact("Actions", decimal(len(transition.actions)), took)
-    kept, spare = transition.kept, transition.spare
     best = kept.count >= kept.most
     most = "maximum" if best else f"at most {decimal(kept.most)}"
     word = {"solver": ", claimed by the solver", "checked": ", proof checked"}.get(kept.proof, "")
-    yield Fact("Kept", count(kept.count, "instance"), most + word, "good" if best else "")
     least = "proved: fewer do not suffice" if spare.is_least else f"at least {spare.least}"
-    note = least if spare.count else "none is needed"
-    yield Fact("Spare GPUs", decimal(spare.count), note, "good" if spare.is_least else "fair")
+    facts = [
+        Fact("GPUs", f"{decimal(before)} → {decimal(after)}", "in use before and after"),
+        Fact("Actions", decimal(done), took),
+        Fact("Kept", count(kept.count, "instance"), most + word, "good" if best else ""),
+        Fact("Spare GPUs", decimal(spare.count), least if spare.count else "none is needed",
+             "good" if spare.is_least else "fair"),
+    ]  # fmt: skip
+    said = f"{before} -> {count(after, 'GPU')}, floor {floor}: "
+    if not done:
+        return facts, said + "nothing to do"
+    running = count(sum(transition.start.kinds().values()), "instance")
+    most = f"{most}{word}" if best and word else f"at most {kept.most}"
+    said += f"{count(done, 'action')} {took} (assumed); {spare}; {kept.count} of {running} kept"
+    return facts, f"{said} ({most})"

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from ...values.words import printable
 from .colours import COLOURS
-from .page import Bars, Page, Picture, Section, legend
+from .page import Bars, Page, Picture, legend
 
 #: Rows of a table that a page holds, which a browser sorts in a moment; and that a notebook shows.
 MOST_ROWS, MOST_SHOWN = 10_000, 40
@@ -63,15 +63,13 @@ def _template() -> Template:
     )
     environment.filters |= {
         "said": lambda text: escape(_FORBIDDEN_IN_XML.sub("?", printable(text))),
-        "key": _key, "svg": _svg, "kind": lambda part: type(part).__name__,
+        "key": lambda section: legend(
+            (part for part in section.parts if isinstance(part, Bars)),
+            "finely hatched: free", "hatched: idle", "crossed: foreign",
+        ),
+        "svg": _svg, "kind": lambda part: type(part).__name__,
     }  # fmt: skip
     return environment.from_string(_file("page.html"))
-
-
-def _key(section: Section) -> str:
-    drawn = [part for part in section.parts if isinstance(part, Bars)]
-    meant = "finely hatched: free", "hatched: idle", "crossed: foreign"
-    return legend(drawn, *meant) if drawn else ""
 
 
 def _svg(picture: Picture) -> Markup:

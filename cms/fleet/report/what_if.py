@@ -9,8 +9,7 @@ from fractions import Fraction
 from ...values.words import brief, count, decimal, fraction, money, percent, printable
 from ..serving import Plan
 from ..what_if import Alternative, Explanation, Relaxation, Rightsizing
-from ..what_if.least import Outcome
-from ..what_if.rightsizing import What
+from ..what_if.least import Outcome, What
 from .page import Page, Part, Section, Words
 from .plans import find_cost_unit, format_use
 from .proofs import list_verdict
@@ -43,17 +42,13 @@ def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
 
 def _choices(found: Explanation) -> Grid:
     worth = any(each.worth is not None for each in found.blocks)
-    alone = any(each.alone is not None for each in found.blocks)
-    heads = (
-        f"instance|>gives/s|>in use|{'>worth|' * worth}>one or more|{'>one alone|' * alone}"
-        ">only these|>none"
-    )
+    heads = f"instance|>gives/s|>in use|{'>worth|' * worth}>one or more|>only these|>none"
     cost = found.cost
     rows = [
         [each.block, brief(each.supply_rps), brief(each.count) if each.count else "-",
          *(["-" if each.worth is None else fraction(each.worth)] if worth else []),
-         _choice(each.one, cost), *([_choice(each.alone, cost)] if alone else []),
-         _choice(each.only, cost, f"{brief(each.needed)}: "), _choice(each.without, cost)]
+         _choice(each.one, cost), _choice(each.only, cost, f"{brief(each.needed)}: "),
+         _choice(each.without, cost)]
         for each in sorted(found.blocks, key=lambda each: (each.gpu, each.supply_rps))
     ]  # fmt: skip
     return table("Choices", heads, rows, most=10**6)
@@ -113,19 +108,26 @@ def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
     if one and found.target.denominator == 1:
         target = count(int(found.target), "GPU")
     less = f"a plan {'of' if one else 'that costs'} at most {target}"
-    parts += _relaxations(found, less) if found.cost > found.target else []
-    return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
-
-
-def _relaxations(found: Rightsizing, less: str) -> Iterator[Part]:
-    if enough := [each for each in found.relaxations if each.plan is not None]:
+    enough = [each for each in found.relaxations if each.plan is not None]
+    if found.cost > found.target:
         heads, rest = "service|relaxed|>now|>enough|>change|", "more relaxation| (all with --json)"
-        yield table("Relaxations", heads, map(_relaxation, enough), rest)
-    yield from _named(found, Outcome.NONE, "alone is not enough, proved")
-    yield from _named(found, Outcome.OPEN, "not known")
-    yield from (f"not looked at: {printable(each)}" for each in found.unasked)
-    if enough:
-        yield from ("", *_what_is_meant(found, enough[0], less))
+        parts += [table("Relaxations", heads, map(_relaxation, enough), rest)] if enough else []
+        parts += _named(found, Outcome.NONE, "alone is not enough, proved")
+        parts += _named(found, Outcome.OPEN, "not known")
+        parts += [f"not looked at: {printable(each)}" for each in found.unasked]
+        parts += [""] if enough else []
+        if any(each.outcome is Outcome.LEAST for each in found.relaxations):
+            parts.append(
+                f"The least, proved: with that number {less} was found and checked, and a checked "
+                "certificate proves that anything short of it needs more."
+            )
+        if (first := found.least) and found.is_least_of_all and len(found.relaxations) > 1:
+            parts.append(
+                f"No smaller change of any one of these numbers is enough, proved: "
+                f"{_change(first)} of the {_WORDS[first.what]} of {printable(first.service)} is "
+                "least."
+            )
+    return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
 
 
 def _relaxation(each: Relaxation) -> list[Cell | str]:
@@ -179,16 +181,3 @@ def _named(found: Rightsizing, outcome: Outcome, words: str) -> Iterator[str]:
         if own:
             more = f" and {decimal(len(own) - _NAMED)} more" if len(own) > _NAMED else ""
             yield f"{name}: {words}: {', '.join(own[:_NAMED])}{more}"
-
-
-def _what_is_meant(found: Rightsizing, first: Relaxation, less: str) -> Iterator[str]:
-    if any(each.outcome is Outcome.LEAST for each in found.relaxations):
-        yield (
-            f"The least, proved: with that number {less} was found and checked, and a checked "
-            "certificate proves that anything short of it needs more."
-        )
-    if found.is_least_of_all and len(found.relaxations) > 1:
-        yield (
-            f"No smaller change of any one of these numbers is enough, proved: "
-            f"{_change(first)} of the {_WORDS[first.what]} of {printable(first.service)} is least."
-        )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .explaining import Alternative, BlockChoices, Explanation, explain
-from .rightsizing import Relaxation, Rightsizing, rightsize
+from .least import Relaxation
+from .rightsizing import Rightsizing, rightsize
 from .services import changed_services
 
 __all__ = ["changed_services", "explain", "Explanation", "BlockChoices", "Alternative"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...files.documents import number_to_json
 from .explaining import Alternative, BlockChoices, Explanation
-from .least import Outcome
-from .rightsizing import Relaxation, Rightsizing, What
+from .least import Outcome, Relaxation, What
+from .rightsizing import Rightsizing
 
 
 def explanation_to_json(found: Explanation) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def explanation_to_json(found: Explanation) -> dict[str, Any]:
         "service": found.given.service.name,
         **_attributes(found.given.service, "model", "rate_rps"),
         **_attributes(found.given, "planned_rps", "provided_rps"),
-        **_attributes(found, "cost", "bound", "lower_bound", "cases", "pays", "as_planned"),
+        **_attributes(found, "cost", "bound", "lower_bound", "cases", "pays"),
         "choices": _plain(found.blocks),
         "useless": list(found.useless),
     }

@@ -4,36 +4,27 @@ The bound of a leaf is what all jobs pay at its prices. A schedule that gives a 
 makes it pay for these, which is at least what its cheapest option costs: the difference is the
 *reduced cost* of the choice, and every schedule with it costs at least the bound and that much more
 (weak duality, theory 6.3). Below branches the least over the leaves holds for all schedules.
-
-Where jobs share blocks, no admitted mix of a leaf is worth more than the price of its block; what
-it lacks is its *slack*, and each block in use adds that of its mix to the bound. So a block that
-serves a job is priced at the least slack of all mixes there that have the job.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from ...certificate.certificate import BlockPrices, Certificate, proved_leaves, round_up
-from ...certificate.price_conditions import Condition, prices_of_jobs
+from ...certificate.certificate import Certificate, proved_leaves, round_up
+from ...certificate.price_conditions import prices_of_jobs
 from ...certificate.quantity import BlocksOfJob
-from ...errors import InvalidCertificate, UnsupportedProblem
+from ...errors import UnsupportedProblem
 from ...knapsack.pricing import cheapest_bundle, cheapest_option, common_denominator
 from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...problem.row import Row
 from ...solving.solution import Status
-from ...time_sharing.dearest import NODE_LIMIT, charges_of, price_mix
-from ...time_sharing.prices import MixPrices
-from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
-from ..serving.neighbours import NeighbourServing
-from ..serving.plan import Plan, ServicePlan
-from ..serving.serving_problem import ServingProblem
+from ..serving import Plan, ServicePlan
 from .services import named_service
 
 
@@ -53,19 +44,14 @@ class BlockChoices:
     block: Block  #: in the problem
     gpu: str
     profile: str
-    #: What one counts for; where services share instances, what it gives the service alone.
-    supply_rps: Fraction
+    supply_rps: Fraction  #: what one counts for
     count: int  #: how many of them serve the service in the plan
-    #: Its price in the proof; None where the proof branches, or services share instances.
-    worth: Fraction | None
+    worth: Fraction | None  #: its price in the proof; None where the proof branches
     one: Alternative  #: at least one such instance serves it
     needed: int  #: how many serve it by themselves
     only: Alternative  #: no other kind serves it
     #: None of this kind serves it; None where the plan has none that does.
     without: Alternative | None = None
-    #: One such instance serves it alone; None where instances are not shared, or it would
-    #: not meet the limit.
-    alone: Alternative | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +65,6 @@ class Explanation:
     cases: int  #: leaves of the certificate; in each the numbers hold, as the least over all
     #: The part of the bound that the service pays; None where the proof branches.
     pays: Fraction | None
-    #: Plans with at least these instances for it, whatever the others get; None where services
-    #: share instances, or nothing serves it.
-    as_planned: Alternative | None
     blocks: tuple[BlockChoices, ...]  #: those that can serve it, in the order of the problem
     #: Blocks that cannot: nothing measured there meets its limit, or it does not allow them.
     useless: tuple[Block, ...]
@@ -94,8 +77,7 @@ def explain(plan: Plan, service: str) -> Explanation:
     duality (``docs/methods/proofs.md``). A bound is no promise: there may be no plan of that cost.
     A reduced cost of 0 says only that the proof does not tell the choice from what was chosen.
     InvalidOption if the plan has no such service, UnsupportedProblem if it is proved infeasible or
-    its batches slow one another, so that its bound is of another problem than its schedule;
-    InvalidCertificate if the certificate does not hold.
+    its services share instances in time; InvalidCertificate if the certificate does not hold.
 
     Examples
     --------
@@ -113,82 +95,56 @@ def explain(plan: Plan, service: str) -> Explanation:
     0 7g.80gb 2 2
     2 3g.40gb 1 1
     """
-    serving = plan.serving
-    known = {each.name: each for each in serving.services}
+    known = {each.name: each for each in plan.serving.services}
     named_service(known, service)
     if plan.answer.status is Status.INFEASIBLE:
         raise UnsupportedProblem(
             "the plan is infeasible, so that there are no choices to compare; 'cms plan' says what "
             "would do"
         )
-    if isinstance(serving, NeighbourServing):
-        raise UnsupportedProblem(
-            "in this plan batches slow one another, and its bound is of another problem than its "
-            "schedule, with other instances; plan without interference to have it explained"
-        )
-    certificate = plan.solution.certificate
-    # prices of blocks alone are of one service an instance; of mixes they prove nothing
-    if isinstance(serving, ServingProblem) or all(
-        type(leaf) is BlockPrices for leaf in certificate.leaves()
-    ):
-        one = plain_job(serving.problem.one_job_a_block(), certificate, service)
-    else:
-        one = shared_job(serving.problem, certificate, service)
+    serving = plan.unshared("an explanation")
+    one = plain_job(serving.problem, plan.solution.certificate, service)
     given, counts = plan.service(service), Counter[Block]()
     for use in given.uses:
         counts[use.block] += use.count
     needed = {block: n for block in one.blocks if (n := one.needed(block)) is not None}
-    shared = one.alone is not None
-    # of more than serve the service by themselves a proof may say nothing
-    within = {block: min(n, counts[block]) for block, n in needed.items() if n and counts[block]}
-    case = one.cases[0] if one.leaves == len(one.cases) == 1 and not shared else None
-    priced = needed if one.row.demand else ()
+    case = one.cases[0] if one.leaves == len(one.cases) == 1 else None
+
+    def rounded(bound: Fraction) -> Fraction:
+        return round_up(max(bound, Fraction(0)), serving.problem.cost_step)
+
+    def alternative(given: Given) -> Alternative:
+        bound = one.bound_if(given)
+        if bound is None:
+            return Alternative(None, None, None)
+        bound = max(bound, one.bound)
+        return Alternative(bound, bound - one.bound, rounded(bound))
+
+    def choices(block: Block) -> BlockChoices:
+        gpu, profile = serving.instance_of(block)
+        at = one.blocks.index(block)
+        return BlockChoices(
+            block=block,
+            gpu=gpu,
+            profile=profile,
+            supply_rps=Fraction(one.row.supply[at], one.row.denominator),
+            count=counts[block],
+            worth=None if case is None else case.prices[at],
+            one=alternative(Given({block: 1})),
+            needed=needed[block],
+            only=alternative(Given(without=frozenset(one.blocks) - {block})),
+            without=alternative(Given(without=frozenset({block}))) if counts[block] else None,
+        )
+
     return Explanation(
         given=given,
         cost=plan.solution.cost,
         bound=one.bound,
-        lower_bound=_rounded(plan, one.bound),
+        lower_bound=rounded(one.bound),
         cases=one.leaves,
         pays=None if case is None else one.bound - case.rest,
-        as_planned=_alternative(plan, one, Given(within)) if within and not shared else None,
-        blocks=tuple(_choices(plan, one, block, counts[block]) for block in priced),
+        blocks=tuple(map(choices, needed if one.row.demand else ())),
         useless=tuple(block for block in one.blocks if block not in needed),
-    )
-
-
-def _rounded(plan: Plan, bound: Fraction) -> Fraction:
-    return round_up(max(bound, Fraction(0)), plan.serving.problem.cost_step)
-
-
-def _alternative(
-    plan: Plan, one: OneJob, given: Given, cases: tuple[Case, ...] | None = None
-) -> Alternative:
-    bound = one.bound_if(given, cases)
-    if bound is None:
-        return Alternative(None, None, None)
-    bound = max(bound, one.bound)
-    return Alternative(bound, bound - one.bound, _rounded(plan, bound))
-
-
-def _choices(plan: Plan, one: OneJob, block: Block, count: int) -> BlockChoices:
-    gpu, profile = plan.serving.instance_of(block)
-    needed, at = one.needed(block), one.blocks.index(block)
-    assert needed is not None
-    others, own = frozenset(one.blocks) - {block}, Given({block: 1})
-    none = Given(without=frozenset({block}))
-    priced = one.leaves == len(one.cases) == 1 and one.alone is None
-    return BlockChoices(
-        block=block,
-        gpu=gpu,
-        profile=profile,
-        supply_rps=Fraction(one.row.supply[at], one.row.denominator),
-        count=count,
-        worth=one.cases[0].prices[at] if priced else None,
-        one=_alternative(plan, one, own),
-        needed=needed,
-        only=_alternative(plan, one, Given(without=others)),
-        without=_alternative(plan, one, none) if count else None,
-        alone=None if one.alone is None else _alternative(plan, one, own, one.alone[block]),
     )
 
 
@@ -204,23 +160,18 @@ class Case(NamedTuple):
 
     rest: Fraction  # what the leaf proves, less what this job pays
     prices: tuple[Fraction, ...]  # what the job pays for a block of each type
-    # Least and most blocks of a type that the job has, by the branches above.
-    within: Mapping[Block, tuple[int, int | None]] = FrozenMap()
+    # By the branches above: of a type at least (1) or at most (-1) so many blocks.
+    within: frozenset[tuple[Block, int, int]] = frozenset()
 
 
 class OneJob(NamedTuple):
-    """What a certificate proves of every schedule, by one job's blocks.
-
-    ``alone`` has the cases in which one block of a type serves no other job; None where blocks are
-    not shared at all.
-    """
+    """What a certificate proves of every schedule, by one job's blocks."""
 
     blocks: tuple[Block, ...]
     row: Row
     bound: Fraction
     leaves: int
     cases: tuple[Case, ...]
-    alone: Mapping[Block, tuple[Case, ...]] | None = None
 
     def needed(self, block: Block) -> int | None:
         """Return how many blocks of one type the job can use by themselves; None if none."""
@@ -228,15 +179,15 @@ class OneJob(NamedTuple):
         number = self.row.enough[at]
         return number if number or (self.row.supply[at] and not self.row.demand) else None
 
-    def bound_if(self, given: Given, cases: Iterable[Case] | None = None) -> Fraction | None:
+    def bound_if(self, given: Given) -> Fraction | None:
         """Return what every schedule that gives it so costs at least; None if there is none."""
         found: list[Fraction] = []
-        for case in self.cases if cases is None else cases:
+        for case in self.cases:
             is_open = all(  # whether the branches leave room for what the job gets
-                (high is None or given.at_least.get(block, 0) <= high)
-                and (low <= 0 or block not in given.without)
-                for block, (low, high) in case.within.items()
-            )
+                value <= 0 or block not in given.without
+                if sign > 0 else given.at_least.get(block, 0) <= value
+                for block, sign, value in case.within
+            )  # fmt: skip
             if is_open:
                 paid = self._paid(case.prices, given)
                 if paid is None:
@@ -256,17 +207,16 @@ class OneJob(NamedTuple):
                 left -= count * supply[at]
                 paid += count * prices[at]
         found = cheapest_option(prices, supply, left)
-        # A bundle by the job's rule, too, of all types that are left.
-        pairs = zip(self.blocks, self.row.supply, strict=True)
-        able = tuple(0 if block in given.without else f for block, f in pairs)
-        whole = cheapest_bundle(prices, self.row._replace(supply=able)) if self.row.rule else found
+        whole = found
+        if self.row.rule:  # a bundle by the job's rule, too, of all types that are left
+            whole = cheapest_bundle(prices, self.row._replace(supply=tuple(supply)))
         if found is None or whole is None:
             return None
         return Fraction(max(paid + found.value, whole.value), denominator)
 
 
 def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
-    """Compute what is proved about a job that shares no block; leaves without schedules are out."""
+    """Compute what is proved about a job; leaves without schedules are out."""
     j, leaves = problem.job_index(name), [*proved_leaves(problem, certificate)]
     row, cases = problem.rows.row(j), dict[Case, None]()
     for leaf, path, proved in leaves:
@@ -278,72 +228,10 @@ def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
             assert found is not None, "a leaf with a job that nothing serves is infeasible"
             paid = (p * n for p, n in zip(prices, found.option, strict=True))
             rest = proved.value - sum(paid, Fraction(0))
-            cases[Case(rest, prices, _within(path, name))] = None
-    return OneJob(problem.blocks, row, certificate.bound(problem), len(leaves), tuple(cases))
-
-
-def _within(path: Iterable[Condition], job: str) -> FrozenMap[Block, tuple[int, int | None]]:
-    found: dict[Block, tuple[int, int | None]] = {}
-    for quantity, sign, value in path:
-        if isinstance(quantity, BlocksOfJob) and quantity.job == job:
-            low, high = found.get(quantity.block, (0, None))
-            if sign > 0:
-                low = max(low, value)
-            else:
-                high = value if high is None else min(high, value)
-            found[quantity.block] = low, high
-    return FrozenMap(found)
-
-
-def shared_job(problem: TimeSharedProblem, certificate: Certificate, name: str) -> OneJob:
-    """Compute what is proved about a job that may share its blocks; undecided slacks count 0."""
-    j, leaves = problem.job_index(name), [*proved_leaves(problem, certificate)]
-    row, demand = problem.unshared().rows.row(j), problem.jobs[j].demand
-    rates = zip(problem.blocks, row.supply, strict=True)
-    usable = {block: Fraction(gives, row.denominator) for block, gives in rates if gives}
-    cases = dict[Case, None]()
-    alone: dict[Block, list[Case]] = {block: [] for block in usable}
-    for leaf, path, proved in leaves:
-        if not isinstance(leaf, MixPrices):
-            raise InvalidCertificate(
-                "a leaf has prices without price functions, which say nothing of single mixes"
+            within = frozenset(
+                (quantity.block, sign, value)
+                for quantity, sign, value in path
+                if isinstance(quantity, BlocksOfJob) and quantity.job == name
             )
-        if proved.infeasible:
-            continue
-        charges = {block: charges_of(block, path, leaf.multipliers) for block in usable}
-        slacks = {
-            block: _least_slack(problem, leaf, block, charges[block], name) for block in usable
-        }
-        case = Case(proved.value, tuple(slacks.get(b, Fraction(0)) for b in problem.blocks))
-        cases[case] = None
-        for block, slack in slacks.items():
-            # With the job alone the functions are worth most at the greatest rate.
-            worth = charges[block].get(name, Fraction(0))
-            if name in leaf.functions:
-                worth += leaf.functions[name].worth(usable[block], demand)
-            more = leaf.prices.get(block, Fraction(0)) - worth - slack
-            alone[block].append(case._replace(rest=case.rest + more))
-    frozen = {block: tuple(own) for block, own in alone.items()}
-    bound = certificate.bound(problem)
-    return OneJob(problem.blocks, row, bound, len(leaves), tuple(cases), frozen)
-
-
-def _least_slack(
-    problem: TimeSharedProblem,
-    leaf: MixPrices,
-    block: Block,
-    charges: dict[str, Fraction],
-    job: str,
-) -> Fraction:
-    """The price of a block less what the dearest mix with a job is worth.
-
-    Such a mix is found as the dearest of all, once having the job is worth so much more that no
-    other mix can be.
-    """
-    price = leaf.prices.get(block, Fraction(0))
-    more = price + 1 + sum((-worth for worth in charges.values() if worth < 0), Fraction(0))
-    raised = {**charges, job: charges.get(job, Fraction(0)) + more}
-    found = price_mix(problem, block, leaf.functions, raised, above=price, node_limit=NODE_LIMIT)
-    if found.decided and found.dearest is not None:
-        return price + more - found.dearest.worth
-    return Fraction(0)  # what the certificate has shown of any mix
+            cases[Case(rest, prices, within)] = None
+    return OneJob(problem.blocks, row, certificate.bound(problem), len(leaves), tuple(cases))

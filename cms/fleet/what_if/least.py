@@ -8,13 +8,15 @@ state too dear does so up to a later one: both ends are moved that far, exactly.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from math import gcd
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...certificate.certificate import Certificate, next_below, round_up
 from ...errors import InvalidCertificate
@@ -24,11 +26,10 @@ from ...problem.row import Row
 from ...schedule.schedule import Schedule
 from ...solving.ledger import Ledger
 from ...solving.solution import Solution, StopReason
+from ..serving import OperatingPoint, Plan, Service
 from ..serving.latency_rule import Breakpoint
-from ..serving.operating_point import OperatingPoint
-from ..serving.service import Service
 from .explaining import Given, plain_job
-from .posing import Posing
+from .services import Posing
 
 #: The parts that the time left is divided into for a question; what fails in it is tried once more.
 PARTS_OF_THE_TIME = (4, 2)
@@ -85,7 +86,7 @@ def limit_ladder(
 ) -> Ladder:
     """Loosen a latency limit, up to where no point counts for more any more."""
     now = end = service.latency_limit_ms or Fraction(0)
-    points = [point for own in posing.candidates(service).values() for point in own]
+    points = [*chain.from_iterable(posing.candidates(service).values())]
 
     def at(limit: Fraction) -> Service:
         return replace(service, latency_limit_ms=limit)
@@ -135,6 +136,15 @@ def find_last(
     return low, high
 
 
+class What(StrEnum):
+    """What of a service is relaxed."""
+
+    RATE = "rate"
+    LATENCY_LIMIT = "latency_limit"
+    LATE_SHARE = "late_share"
+    ALLOWED_PROFILES = "allowed_profiles"
+
+
 class Outcome(StrEnum):
     """What is known about the relaxations of one number.
 
@@ -149,15 +159,42 @@ class Outcome(StrEnum):
     OPEN = "open"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """What is known about relaxing one number of one service, all else as it is."""
+
+    service: str
+    what: What
+    outcome: Outcome
+    now: Fraction | None = None  #: the number; None for profiles
+    #: From here on a plan of the wanted cost was found and checked; None if none was.
+    enough: Fraction | None = None
+    above: bool = False  #: whether it has to be above that, and not equal to it
+    change: Fraction | None = None  #: how much that is of what it is now
+    #: As loose as this, the wanted cost is proved impossible; None if that is not proved at all.
+    #: Whatever lies between this and ``enough`` is like this, where the outcome is ``least``.
+    short: Fraction | None = None
+    #: Any one of these, allowed as well, is enough; where no single one is known to be, all.
+    profiles: tuple[str, ...] = ()
+    plan: Plan | None = None  #: with the relaxation, at the wanted cost
+    #: It proves what is said of ``short``; of ``none`` it proves that nothing is enough.
+    certificate: Certificate | None = None
+    #: No smaller change than this is enough: proved. None if no change at all is.
+    ruled_out: Fraction | None = Fraction(0)
+
+
 class Base:
     """The best solution known of the plan's problem, and the cost that is to be reached.
 
     That is the next one below the solution's by default; `proof`: that it is impossible, if known.
     """
 
-    def __init__(self, posing: Posing, solution: Solution, wanted: Fraction | None) -> None:
+    def __init__(
+        self, posing: Posing, solution: Solution, wanted: Fraction | None, asking: Asking
+    ) -> None:
         assert solution.cost is not None
-        self.posing, self.solution, self.cost = posing, solution, solution.cost
+        self.posing, self.asking = posing, asking
+        self.solution, self.cost = solution, solution.cost
         step = posing.problem.cost_step
         self.target = next_below(self.cost, step) if wanted is None else wanted
         proof = solution.certificate
@@ -184,45 +221,90 @@ class Base:
         return answer.cost is not None and answer.cost <= self.target
 
 
-class Least(NamedTuple):
-    """What is known about relaxing one number of a service."""
+class Question(ABC):
+    """One number of one service, or its profiles: the least relaxation of it that is enough."""
 
-    outcome: Outcome
-    reached: Fraction | None = None  # the number in the state that was found
-    short: Fraction | None = None  # the loosest that is proved to be too little
-    solution: Solution | None = None  # of the state that was found
-    certificate: Certificate | None = None  # that ``short``, or the ladder's end, is too little
+    def __init__(self, base: Base, service: Service, what: What, now: Fraction | None) -> None:
+        self.base, self.service, self.what, self.now = base, service, what, now
+
+    @abstractmethod
+    def least_change(self) -> Fraction | None:
+        """Return the part of the number that is too little by the plan's certificate, if known."""
+
+    @abstractmethod
+    def answer(self) -> Relaxation:
+        """Return what is known, once plans were asked for where something is open."""
+
+    def relaxation(
+        self,
+        outcome: Outcome,
+        reached: Breakpoint | None = None,
+        solution: Solution | None = None,
+        other: Service | None = None,
+        **more: Any,
+    ) -> Relaxation:
+        """Say what was found: a solution of the service as it was relaxed, `other`, if any."""
+        change = None
+        if reached is not None and self.now is not None:
+            change = abs(reached.limit_ms - self.now) / self.now
+        ruled_out = change if outcome is Outcome.LEAST else None
+        if outcome in (Outcome.FOUND, Outcome.OPEN):
+            proved = None if self.base.proof is None else self.least_change()
+            ruled_out = proved or Fraction(0)
+        plan = None
+        if solution is not None and other is not None:
+            plan = Plan(self.base.posing.anew(other), solution)
+        return Relaxation(
+            service=self.service.name, what=self.what, outcome=outcome, now=self.now,
+            enough=None if reached is None else reached.limit_ms,
+            above=reached is not None and reached.above, change=change, plan=plan,
+            ruled_out=ruled_out, **more,
+        )  # fmt: skip
 
 
-class Climb:
-    """The search for the first state of a ladder with a plan that costs little enough.
+class Climb(Question):
+    """A rate or a limit: the search for the first state with a plan that costs little enough.
 
     ``low`` is the loosest state that ``proof`` proves to be too little. Every claim is checked.
     """
 
-    def __init__(self, ladder: Ladder, service: str, base: Base, asking: Asking) -> None:
-        self.ladder, self.name, self.base, self.asking = ladder, service, base, asking
-        self.low, self.high = ladder.now, ladder.end
+    def __init__(self, base: Base, service: Service, what: What, ladder: Ladder) -> None:
+        super().__init__(base, service, what, ladder.now)
+        self.ladder, self.low, self.high = ladder, ladder.now, ladder.end
         self.proof = base.proof
         self.solution: Solution | None = None
-        if self.proof is not None and self.low != self.high:  # go as far as the plan's own reaches
-            if base.is_too_dear(self._problem(self.high), self.proof):
-                self.low = self.high
-            else:
-                self._climb(self.proof)
+        self._has_begun = False
 
-    def finish(self) -> Least:
+    def least_change(self) -> Fraction:
+        """Go as far as the plan's own certificate reaches, unless there is no time left."""
+        if not (self._has_begun or self.base.asking.over):
+            self._has_begun = True
+            if self.proof is not None and self.low != self.high:
+                if self.base.is_too_dear(self._problem(self.high), self.proof):
+                    self.low = self.high
+                else:
+                    self._climb(self.proof)
+        return abs(self.low - self.ladder.now) / self.ladder.now
+
+    def answer(self) -> Relaxation:
         """Return what is then known; ask for plans where something is open."""
-        end = self.ladder.end
-        if self.low == end or not self._found(end):
-            short = None if self.proof is None else self.low
-            outcome = Outcome.NONE if short == end else Outcome.OPEN
-            return Least(outcome, None, short, None, self.proof)
-        self._close_in()
-        closed = self.proof is not None and self.ladder.between(self.low, self.high) is None
-        outcome = Outcome.LEAST if closed else Outcome.FOUND
-        short = None if self.proof is None else self.low
-        return Least(outcome, self.high, short, self._settled(), self.proof)
+        self.least_change()
+        if not self._has_begun:
+            return self.relaxation(Outcome.OPEN)
+        end, is_enough = self.ladder.end, False
+        if self.low != end and self._found(end):
+            is_enough = True
+            self._close_in()
+        known: dict[str, Any] = {"certificate": self.proof}
+        known["short"] = None if self.proof is None else self.low
+        if not is_enough:
+            outcome = Outcome.NONE if known["short"] == end else Outcome.OPEN
+            return self.relaxation(outcome, **known)
+        outcome, reached = Outcome.FOUND, Breakpoint(self.high)
+        if self.proof is not None and self.ladder.between(self.low, self.high) is None:
+            outcome, reached = Outcome.LEAST, self.ladder.first_after(self.low)
+        other = self.ladder.at(self.high)
+        return self.relaxation(outcome, reached, self._settled(), other, **known)
 
     def _settled(self) -> Solution:
         """The solution of the state that was reached: its schedule was found in a later one."""
@@ -254,7 +336,7 @@ class Climb:
         A certificate is nearly always sharp, so that the first mostly has a schedule.
         """
         nearest = True
-        while not self.asking.over:
+        while not self.base.asking.over:
             if (middle := self.ladder.between(self.low, self.high)) is None:
                 return
             state = self.ladder.following(self.low) if nearest else middle
@@ -269,9 +351,9 @@ class Climb:
         """Ask for a plan in a state, twice if need be, and take note of what is then known."""
         problem, start = self._problem(state), self.base.solution.schedule
         for part in PARTS_OF_THE_TIME:
-            if self.asking.over:
+            if self.base.asking.over:
                 return False
-            answer = self.asking.answer(problem, part=part, start=start)
+            answer = self.base.asking.answer(problem, part=part, start=start)
             if self.base.is_reached(answer):
                 self.solution = answer
                 self._descend(state, answer.schedule)
@@ -292,7 +374,7 @@ class Climb:
         blocks = [0] * len(problem.blocks)
         for group in schedule.groups:
             for (block, content), count in group.assignment.items():
-                if content == self.name:
+                if content == self.service.name:
                     blocks[problem.block_index[block]] += count * group.count
         if serves(self.low, blocks):  # which was not proved to be too little
             self.high = self.low
@@ -304,7 +386,8 @@ class Climb:
 
         One service is priced again at each state, not all of them: of 200 that is what takes time.
         """
-        ladder, one = self.ladder, plain_job(self._problem(self.low), certificate, self.name)
+        ladder, name = self.ladder, self.service.name
+        one = plain_job(self._problem(self.low), certificate, name)
 
         def is_priced(state: Fraction) -> bool:  # as it would be if all other jobs paid the same
             bound = one._replace(row=ladder.row(state)).bound_if(Given())
@@ -320,4 +403,4 @@ class Climb:
             self.low, self.proof = last, certificate
 
     def _problem(self, state: Fraction) -> Problem:
-        return self.base.posing.with_row(self.name, self.ladder.row(state))
+        return self.base.posing.with_row(self.service.name, self.ladder.row(state))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, cast
+from itertools import chain
+from typing import Any
 
-from ...certificate.certificate import Certificate
 from ...errors import InvalidOption, UnsupportedProblem
 from ...infeasibility.search import Asking
 from ...problem.problem import Problem
@@ -19,50 +16,23 @@ from ...running.interrupt import CtrlC
 from ...solving.driver import Arguments, CancelEvent
 from ...solving.solution import Solution
 from ...values.numbers import Number, exact, shown
-from ..serving.capacity import CapacityRule
+from ..serving import CapacityRule, OperatingPoint, Plan, Service
 from ..serving.latency_rule import Breakpoint
 from ..serving.load_curve import LoadCurve, PointKey
-from ..serving.operating_point import OperatingPoint
-from ..serving.plan import Plan
-from ..serving.service import Service
-from .least import PARTS_OF_THE_TIME, Base, Climb, Least, Outcome, limit_ladder, rate_ladder
-from .posing import Posing
-from .services import named_service
+from .least import (
+    PARTS_OF_THE_TIME,
+    Base,
+    Climb,
+    Outcome,
+    Question,
+    Relaxation,
+    What,
+    limit_ladder,
+    rate_ladder,
+)  # fmt: skip
+from .services import Posing, named_service
 
 WANTED = "looking for what would save a GPU"
-
-
-class What(StrEnum):
-    """What of a service is relaxed."""
-
-    RATE = "rate"
-    LATENCY_LIMIT = "latency_limit"
-    LATE_SHARE = "late_share"
-    ALLOWED_PROFILES = "allowed_profiles"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relaxation:
-    """What is known about relaxing one number of one service, all else as it is."""
-
-    service: str
-    what: What
-    outcome: Outcome
-    now: Fraction | None = None  #: the number; None for profiles
-    #: From here on a plan of the wanted cost was found and checked; None if none was.
-    enough: Fraction | None = None
-    above: bool = False  #: whether it has to be above that, and not equal to it
-    change: Fraction | None = None  #: how much that is of what it is now
-    #: As loose as this, the wanted cost is proved impossible; None if that is not proved at all.
-    #: Whatever lies between this and ``enough`` is like this, where the outcome is ``least``.
-    short: Fraction | None = None
-    #: Any one of these, allowed as well, is enough; where no single one is known to be, all.
-    profiles: tuple[str, ...] = ()
-    plan: Plan | None = None  #: with the relaxation, at the wanted cost
-    #: It proves what is said of ``short``; of ``none`` it proves that nothing is enough.
-    certificate: Certificate | None = None
-    #: No smaller change than this is enough: proved. None if no change at all is.
-    ruled_out: Fraction | None = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,11 +133,18 @@ def rightsize(
     posing = Posing(serving, points, load_curves)
     with CtrlC() as interrupt:
         asking = Asking("auto", seed, threads, started + how.seconds, interrupt, cancel)
-        base, better = _base(posing, plan.solution, wanted, asking)
+        base, better = Base(posing, plan.solution, wanted, asking), None
+        if base.proof is None:  # what is not proved is solved anew
+            anew = asking.answer(posing.problem, part=2, start=plan.solution.schedule)
+            if anew.lower_bound < plan.solution.lower_bound:
+                certificate, bound = plan.solution.certificate, plan.solution.lower_bound
+                anew = replace(anew, certificate=certificate, lower_bound=bound)
+            better = None if anew.cost == plan.solution.cost else Plan(serving, anew)
+            base = Base(posing, anew, wanted, asking)
         found, unasked = list[Relaxation](), dict[str, None]()
-        asked = [] if base.cost <= base.target else [*_questions(base, chosen, asking, unasked)]
+        asked = [] if base.cost <= base.target else [*_questions(base, chosen, unasked)]
         # What may be enough first: the smallest change, then what is unknown.
-        asked.sort(key=lambda each: _none_last(None if asking.over else each.least_change()))
+        asked.sort(key=lambda each: _none_last(each.least_change()))
         for at, question in enumerate(asked):
             found.append(question.answer())
             if on_step is not None:
@@ -187,102 +164,12 @@ def _none_last(change: Fraction | None) -> tuple[bool, Fraction]:
     return change is None, change or Fraction(0)
 
 
-def _base(
-    posing: Posing, solution: Solution, wanted: Fraction | None, asking: Asking
-) -> tuple[Base, Plan | None]:
-    """The best that is known without any relaxation: what is not proved is solved anew."""
-    base = Base(posing, solution, wanted)
-    if base.proof is not None:
-        return base, None
-    anew = asking.answer(posing.problem, part=2, start=solution.schedule)
-    if anew.lower_bound < solution.lower_bound:
-        certificate, bound = solution.certificate, solution.lower_bound
-        anew = replace(anew, certificate=certificate, lower_bound=bound)
-    better = None if anew.cost == solution.cost else Plan(posing.serving, anew)
-    return Base(posing, anew, wanted), better
-
-
-class _Question(ABC):
-    """One number of one service; None stands for its profiles."""
-
-    def __init__(
-        self, base: Base, service: Service, what: What, now: Fraction | None, asking: Asking
-    ) -> None:
-        self.base, self.service, self.asking = base, service, asking
-        self.what, self.now = what, now
-
-    @abstractmethod
-    def least_change(self) -> Fraction | None:
-        """Return the part of the number that is too little by the plan's certificate, if known."""
-
-    @abstractmethod
-    def answer(self) -> Relaxation:
-        """Return what is known, once plans were asked for where something is open."""
-
-    def open(self) -> Relaxation:
-        """Return that nothing is known."""
-        name, what = self.service.name, self.what
-        return Relaxation(service=name, what=what, outcome=Outcome.OPEN, now=self.now)
-
-    def relaxation(
-        self,
-        found: Least,
-        other: Service | None = None,
-        reached: Breakpoint | None = None,
-        profiles: Sequence[str] = (),
-    ) -> Relaxation:
-        """Word what was found; ``other`` is the service as it was relaxed."""
-        change = None
-        if reached is not None and self.now is not None:
-            change = abs(reached.limit_ms - self.now) / self.now
-        ruled_out = change if found.outcome is Outcome.LEAST else None
-        if found.outcome in (Outcome.FOUND, Outcome.OPEN):
-            ruled_out = Fraction(0) if self.base.proof is None else self.least_change()
-        plan = None
-        if found.solution is not None and other is not None:
-            plan = Plan(self.base.posing.anew(other), found.solution)
-        return Relaxation(
-            service=self.service.name, what=self.what, outcome=found.outcome, now=self.now,
-            enough=None if reached is None else reached.limit_ms,
-            above=reached is not None and reached.above, change=change, short=found.short,
-            profiles=tuple(profiles), plan=plan, certificate=found.certificate, ruled_out=ruled_out,
-        )  # fmt: skip
-
-
-class _OnLadder(_Question):
-    """A rate, or a latency limit."""
-
-    @cached_property
-    def _climb(self) -> Climb:
-        posing, rule = self.base.posing, cast("Any", self.base.posing.rule)
-        if self.what is What.RATE:
-            ladder = rate_ladder(posing, self.service)
-        else:
-            ladder = limit_ladder(posing, self.service, rule.next_limit)
-        return Climb(ladder, self.service.name, self.base, self.asking)
-
-    def least_change(self) -> Fraction | None:
-        now = self._climb.ladder.now
-        return abs(self._climb.low - now) / now
-
-    def answer(self) -> Relaxation:
-        if self.asking.over and "_climb" not in vars(self):
-            return self.open()
-        found, ladder = self._climb.finish(), self._climb.ladder
-        if found.reached is None:
-            return self.relaxation(found)
-        reached = Breakpoint(found.reached)
-        if found.outcome is Outcome.LEAST and found.short is not None:
-            reached = ladder.first_after(found.short)
-        return self.relaxation(found, ladder.at(found.reached), reached)
-
-
-class _LateShare(_Question):
+class _LateShare(Question):
     """How many requests may be late."""
 
-    def __init__(self, base: Base, service: Service, rule: CapacityRule, asking: Asking) -> None:
-        super().__init__(base, service, What.LATE_SHARE, rule.tolerated(service), asking)
-        points = [point for own in base.posing.candidates(service).values() for point in own]
+    def __init__(self, base: Base, service: Service, rule: CapacityRule) -> None:
+        super().__init__(base, service, What.LATE_SHARE, rule.tolerated(service))
+        points = [*chain.from_iterable(base.posing.candidates(service).values())]
         self._shares = rule.looser_late_shares(service, points)
 
     def least_change(self) -> Fraction | None:
@@ -297,7 +184,7 @@ class _LateShare(_Question):
         base, posing = self.base, self.base.posing
         certificate, short, unsettled = base.proof, None, base.proof is None
         for share in self._shares:
-            if self.asking.over:
+            if base.asking.over:
                 unsettled = True
                 break
             other = replace(self.service, late_share=share)
@@ -305,24 +192,25 @@ class _LateShare(_Question):
             if base.proof is not None and base.is_too_dear(problem, base.proof):
                 short = short if unsettled else share
                 continue
-            answer = self.asking.answer(problem, part=PARTS_OF_THE_TIME[0])
+            answer = base.asking.answer(problem, part=PARTS_OF_THE_TIME[0])
             if base.is_reached(answer):
-                outcome = Outcome.FOUND if unsettled else Outcome.LEAST
-                least = Least(outcome, share, short, answer, certificate)
-                return self.relaxation(least, other, Breakpoint(share))
+                outcome, reached = Outcome.FOUND if unsettled else Outcome.LEAST, Breakpoint(share)
+                return self.relaxation(
+                    outcome, reached, answer, other, short=short, certificate=certificate
+                )
             if not base.is_too_dear(problem, answer.certificate):
                 unsettled = True
             elif not unsettled:
                 short, certificate = share, answer.certificate
         outcome = Outcome.OPEN if unsettled else Outcome.NONE
-        return self.relaxation(Least(outcome, short=short, certificate=certificate))
+        return self.relaxation(outcome, short=short, certificate=certificate)
 
 
-class _Profiles(_Question):
+class _Profiles(Question):
     """Which instances it allows: `more` are those that its model was measured on besides."""
 
-    def __init__(self, base: Base, service: Service, more: Sequence[str], asking: Asking) -> None:
-        super().__init__(base, service, What.ALLOWED_PROFILES, None, asking)
+    def __init__(self, base: Base, service: Service, more: Sequence[str]) -> None:
+        super().__init__(base, service, What.ALLOWED_PROFILES, None)
         self._more = more
 
     def least_change(self) -> Fraction | None:
@@ -331,65 +219,63 @@ class _Profiles(_Question):
 
     def answer(self) -> Relaxation:
         """Allow all, then each alone; where none is known to be enough, all are together."""
-        base, more, asking = self.base, self._more, self.asking
-        if asking.over:
-            return self.open()
-        problem, answer = self._allow(more)
+        base, more = self.base, self._more
+        if base.asking.over:
+            return self.relaxation(Outcome.OPEN)
+        other, problem, answer = self._allow(more)
         if not base.is_reached(answer):
             if not base.is_too_dear(problem, answer.certificate):
-                return self.open()
-            return self.relaxation(Least(Outcome.NONE, certificate=answer.certificate))
-        enough: dict[str, Solution] = {}
+                return self.relaxation(Outcome.OPEN)
+            return self.relaxation(Outcome.NONE, certificate=answer.certificate)
+        enough: dict[str, tuple[Solution, Service]] = {}
         for name in more:
-            if self.asking.over:
+            if self.base.asking.over:
                 break
-            found = answer if len(more) == 1 else self._allow((name,))[1]
+            one, _, found = (other, problem, answer) if len(more) == 1 else self._allow((name,))
             if base.is_reached(found):
-                enough[name] = found
+                enough[name] = found, one
         if not enough:
-            together = Least(Outcome.FOUND, solution=answer)
-            return self.relaxation(together, self._with_profiles(more), profiles=more)
-        first, solution = next(iter(enough.items()))
+            return self.relaxation(Outcome.FOUND, None, answer, other, profiles=more)
         # nothing is less than one, if none at all is proved not to do
         outcome = Outcome.FOUND if base.proof is None else Outcome.LEAST
-        least = Least(outcome, solution=solution, certificate=base.proof)
-        return self.relaxation(least, self._with_profiles((first,)), profiles=[*enough])
+        first = next(iter(enough.values()))
+        return self.relaxation(
+            outcome, None, *first, profiles=tuple(enough), certificate=base.proof
+        )
 
-    def _with_profiles(self, more: Sequence[str]) -> Service:
-        allowed = self.service.allowed_profiles or ()
-        return replace(self.service, allowed_profiles=(*allowed, *more))
-
-    def _allow(self, more: Sequence[str]) -> tuple[Problem, Solution]:
-        problem = self.base.posing.anew(self._with_profiles(more)).problem
-        return problem, self.asking.answer(problem, part=PARTS_OF_THE_TIME[0])
+    def _allow(self, more: Sequence[str]) -> tuple[Service, Problem, Solution]:
+        allowed = (*(self.service.allowed_profiles or ()), *more)
+        other = replace(self.service, allowed_profiles=allowed)
+        problem = self.base.posing.anew(other).problem
+        return other, problem, self.base.asking.answer(problem, part=PARTS_OF_THE_TIME[0])
 
 
 def _questions(
-    base: Base, services: Iterable[Service], asking: Asking, unasked: dict[str, None]
-) -> Iterator[_Question]:
+    base: Base, services: Iterable[Service], unasked: dict[str, None]
+) -> Iterator[Question]:
     """Iterate over what can be asked of services; note why other numbers cannot be relaxed."""
     posing, limited = base.posing, False
-    rule = posing.rule
+    rule: Any = posing.rule
     for service in services:
         if service.rate_rps:
-            yield _OnLadder(base, service, What.RATE, service.rate_rps, asking)
+            yield Climb(base, service, What.RATE, rate_ladder(posing, service))
         limited |= service.latency_limit_ms is not None or service.allowed_profiles is not None
         if posing.points is None:
             continue
         if service.latency_limit_ms is not None:
             if hasattr(rule, "next_limit"):
-                limit = service.latency_limit_ms
-                yield _OnLadder(base, service, What.LATENCY_LIMIT, limit, asking)
+                ladder = limit_ladder(posing, service, rule.next_limit)
+                yield Climb(base, service, What.LATENCY_LIMIT, ladder)
             else:
                 said = f"the rule {rule.name!r} does not say where its supplies change"
                 unasked[f"latency limits: {said}"] = None
             if isinstance(rule, CapacityRule):
-                yield _LateShare(base, service, rule, asking)
+                yield _LateShare(base, service, rule)
         if service.allowed_profiles is not None:
             everything = posing.candidates(replace(service, allowed_profiles=None))
             allowed = posing.candidates(service)
             if more := tuple(block for block in everything if block not in allowed):
-                yield _Profiles(base, service, more, asking)
+                yield _Profiles(base, service, more)
     if limited and posing.points is None:
         unasked[
             "limits: a looser one may admit operating points that the plan does not keep; give all "

@@ -18,9 +18,8 @@ from cms.fleet.serving.capacity import CAPACITY, CERTIFIED, CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.queueing import RULES
 from cms.fleet.what_if import Relaxation, Rightsizing
-from cms.fleet.what_if.least import Outcome, find_last, rate_ladder
-from cms.fleet.what_if.posing import Posing
-from cms.fleet.what_if.rightsizing import What
+from cms.fleet.what_if.least import Outcome, What, find_last, rate_ladder
+from cms.fleet.what_if.services import Posing
 from tests.fleet.what_if.tiny import A100, other, planned, tiny_fleet
 from tests.oracle import optimum
 from tests.property.problems import share

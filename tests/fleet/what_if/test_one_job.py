@@ -7,9 +7,8 @@ and a job beside it takes them.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -24,24 +23,16 @@ from cms import (
     InvalidCertificate,
     Job,
     MachineType,
-    MixPrices,
-    PriceFunction,
     Problem,
     SizeBoundedConfigurations,
-    TimeSharedJob,
-    TimeSharedProblem,
     solve,
 )
-from cms.fleet.what_if import explaining
-from cms.fleet.what_if.explaining import Case, Given, OneJob, plain_job, shared_job
+from cms.fleet.what_if.explaining import Case, Given, OneJob, plain_job
 from cms.problem.row import Row
-from cms.values.frozen import FrozenMap
 from tests.oracle import optimum
 from tests.property.certificates import random_certificate
-from tests.property.problems import problems, proved_optimum, share, supply
-from tests.references.mixes import Output, images, time_shared_toy
+from tests.property.problems import problems, share, supply
 from tests.samples import few, mig, so_many, triple
-from tests.time_sharing.test_prices import fitted
 
 
 def spacious(rng: random.Random) -> Problem:
@@ -116,7 +107,11 @@ def require_bounds(problem: Problem, certificate: Certificate, rng: random.Rando
             assert one.bound_if(Given()) is None
             continue
         if all(
-            high is None or high >= low for case in one.cases for low, high in case.within.values()
+            low <= high
+            for case in one.cases
+            for block, sign, low in case.within
+            for other, opposite, high in case.within
+            if sign > 0 > opposite and block == other
         ):
             assert one.bound_if(Given()) == found.value == one.bound
         else:  # a case of no schedule at all does not count
@@ -176,7 +171,7 @@ def test_a_case_that_the_branches_rule_out_does_not_count() -> None:
     with pytest.raises(InvalidCertificate, match="would pay"):
         plain_job(problem, Branch(tree.quantity, 1, tree.above, tree.below), "x")
     one = plain_job(problem, tree, "x")
-    assert [case.within for case in one.cases] == [{"b": (0, 1)}, {"b": (2, None)}]
+    assert [case.within for case in one.cases] == [{("b", -1, 1)}, {("b", 1, 2)}]
     # below, two blocks at 11/2 each, less 5 for the branch: 6 and 1 for the other job
     assert one.cases[0].rest + 2 * one.cases[0].prices[0] == 7
     assert one.bound_if(Given()) == one.bound_if(Given({"b": 2})) == 2
@@ -186,8 +181,8 @@ def test_a_case_that_the_branches_rule_out_does_not_count() -> None:
 
 def test_a_case_counts_up_to_what_its_branches_allow() -> None:
     cases = (
-        Case(Fraction(0), (Fraction(1),), FrozenMap({"b": (0, 2)})),
-        Case(Fraction(5), (Fraction(1),), FrozenMap({"b": (3, None)})),
+        Case(Fraction(0), (Fraction(1),), frozenset({("b", -1, 2)})),
+        Case(Fraction(5), (Fraction(1),), frozenset({("b", 1, 3)})),
     )
     one = OneJob(("b",), Row(3, (1,), 1), Fraction(0), 2, cases)
     assert [one.bound_if(Given({"b": n})) for n in (1, 2, 3)] == [3, 3, 8]
@@ -195,118 +190,3 @@ def test_a_case_counts_up_to_what_its_branches_allow() -> None:
     idle = one._replace(row=Row(0, (1,), 1))
     assert idle.bound_if(Given(without=frozenset("b"))) == 0
     assert idle._replace(cases=cases[1:]).bound_if(Given(without=frozenset("b"))) is None
-
-
-def is_on(block: str, output: Output, *, alone: bool = False) -> bool:
-    """Whether a job gets something on this type of block, and alone if that is asked."""
-    return output[2] == block and (output[3] or not alone)
-
-
-def with_jobs(plain: Problem, jobs: Iterable[Job]) -> Fraction | None:
-    configurations, types = plain.configurations, plain.machine_types
-    return proved_optimum(Problem(configurations=configurations, jobs=jobs, machine_types=types))
-
-
-def forced_shared(
-    plain: Problem, outputs: dict[str, Output], name: str, must: Callable[[Output], bool]
-) -> Fraction | None:
-    """The optimum where some block of the job is as said."""
-    costs = []
-    for output, what in outputs.items():
-        if what[0] == name and must(what):
-            jobs = [
-                Job(job.name, max(Fraction(0), job.demand - what[1] * (job.name == name)),
-                    job.demand_function)
-                for job in plain.jobs
-            ]  # fmt: skip
-            costs.append(with_jobs(plain, [*jobs, Job("the one", 1, {output: 1})]))
-    return min((cost for cost in costs if cost is not None), default=None)
-
-
-def only_on(
-    plain: Problem, outputs: dict[str, Output], name: str, blocks: Iterable[str]
-) -> Fraction | None:
-    """The optimum where the job has blocks of these types alone."""
-    jobs = []
-    for job in plain.jobs:
-        table = dict(job.demand_function.items())  # type: ignore[union-attr]
-        if job.name == name:
-            table = {output: r for output, r in table.items() if outputs[output][2] in blocks}
-        jobs.append(Job(job.name, job.demand, table))
-    return with_jobs(plain, jobs)
-
-
-def require_shared_bounds(seed: int) -> int:
-    """Ask about every job and block of a toy; return how many choices cost more than the bound."""
-    rng = random.Random(f"choices {seed}")
-    problem = time_shared_toy(rng)
-    solution = solve(problem, time_limit=None, threads=1)
-    if solution.cost is None:
-        return 0
-    plain, outputs = images(problem)
-    dearer = 0
-    certificates = [solution.certificate, fitted(problem, rng)]
-    for certificate in certificates:
-        if not isinstance(next(certificate.leaves()), MixPrices):
-            continue  # of one job a block
-        bound = certificate.bound(problem)
-        for job in problem.jobs:
-            if not job.demand:
-                continue
-            found = shared_job(problem, certificate, job.name)
-            base = found.bound_if(Given())
-            assert base is not None
-            assert found.alone is not None
-            assert bound <= base <= solution.cost
-            for block, alone in found.alone.items():
-                every, own = set(problem.blocks), partial(is_on, block)
-                for question, least in (
-                    ((Given({block: 1}),), forced_shared(plain, outputs, job.name, own)),
-                    (
-                        (Given({block: 1}), alone),
-                        forced_shared(plain, outputs, job.name, partial(own, alone=True)),
-                    ),
-                    (
-                        (Given(without=frozenset({block})),),
-                        only_on(plain, outputs, job.name, every - {block}),
-                    ),
-                    (
-                        (Given(without=frozenset(every) - {block}),),
-                        only_on(plain, outputs, job.name, {block}),
-                    ),
-                ):
-                    said = found.bound_if(*question)
-                    if said is None:
-                        assert least is None
-                    else:
-                        assert said >= base
-                        assert least is None or said <= least
-                        dearer += said > bound
-    return dearer
-
-
-@pytest.mark.parametrize("part", few(1, range(20)))
-def test_no_choice_of_a_shared_job_costs_less_than_its_bound(part: int) -> None:
-    assert sum(require_shared_bounds(20 * part + number) for number in range(so_many(3, 20)))
-
-
-def gpu_or_half() -> TimeSharedProblem:
-    points = {"gpu": [(4, 2)], "half": [(4, 6)]}
-    return TimeSharedProblem(
-        configurations=[Configuration({"gpu": 1}), Configuration({"half": 2})],
-        jobs=[TimeSharedJob(name, demand=1, limit=20, points=points) for name in "xy"],
-    )
-
-
-def test_what_is_not_decided_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = gpu_or_half()
-    functions = {name: PriceFunction("1/2") for name in "xy"}
-    prices = MixPrices({"gpu": 1, "half": "1/2"}, functions=functions)
-    half = Given({"half": 1})
-    found = shared_job(problem, prices, "x")
-    assert found.alone is not None
-    assert found.bound_if(half) == Fraction(7, 6)
-    assert found.bound_if(Given({"gpu": 1}), found.alone["gpu"]) == Fraction(3, 2)
-    assert found.bound_if(half, found.alone["half"]) == Fraction(7, 6)
-    monkeypatch.setattr(explaining, "NODE_LIMIT", 0)
-    assert shared_job(problem, prices, "x").bound_if(half) == 1
