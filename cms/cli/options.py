@@ -256,8 +256,7 @@ def gpu_keys() -> Iterable[str]:
 
 def find_gpu(name: str, option: str = "") -> cms.fleet.Gpu:
     """Return a GPU by key or product name, or read it from a user's own device file."""
-    from cms.fleet.hardware.catalogue import likely_gpus
-    from cms.fleet.hardware.catalogue import is_device_file
+    from cms.fleet.hardware.catalogue import is_device_file, likely_gpus
 
     if is_device_file(name):
         return cms.fleet.read_gpu(name)

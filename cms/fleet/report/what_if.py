@@ -42,13 +42,17 @@ def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
 
 def _choices(found: Explanation) -> Grid:
     worth = any(each.worth is not None for each in found.blocks)
-    heads = f"instance|>gives/s|>in use|{'>worth|' * worth}>one or more|>only these|>none"
+    alone = any(each.alone is not None for each in found.blocks)
+    heads = (
+        f"instance|>gives/s|>in use|{'>worth|' * worth}>one or more|{'>one alone|' * alone}"
+        ">only these|>none"
+    )
     cost = found.cost
     rows = [
         [each.block, brief(each.supply_rps), brief(each.count) if each.count else "-",
          *(["-" if each.worth is None else fraction(each.worth)] if worth else []),
-         _choice(each.one, cost), _choice(each.only, cost, f"{brief(each.needed)}: "),
-         _choice(each.without, cost)]
+         _choice(each.one, cost), *([_choice(each.alone, cost)] if alone else []),
+         _choice(each.only, cost, f"{brief(each.needed)}: "), _choice(each.without, cost)]
         for each in sorted(found.blocks, key=lambda each: (each.gpu, each.supply_rps))
     ]  # fmt: skip
     return table("Choices", heads, rows, most=10**6)

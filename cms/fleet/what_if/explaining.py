@@ -4,27 +4,34 @@ The bound of a leaf is what all jobs pay at its prices. A schedule that gives a 
 makes it pay for these, which is at least what its cheapest option costs: the difference is the
 *reduced cost* of the choice, and every schedule with it costs at least the bound and that much more
 (weak duality, theory 6.3). Below branches the least over the leaves holds for all schedules.
+
+Where jobs share blocks, no admitted mix of a leaf is worth more than the price of its block; what
+it lacks is its *slack*, and each block in use adds that of its mix to the bound. So a block that
+serves a job is priced at the least slack of all mixes there that have the job.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from ...certificate.certificate import Certificate, proved_leaves, round_up
+from ...certificate.certificate import BlockPrices, Certificate, proved_leaves, round_up
 from ...certificate.price_conditions import prices_of_jobs
 from ...certificate.quantity import BlocksOfJob
-from ...errors import UnsupportedProblem
+from ...errors import InvalidCertificate, UnsupportedProblem
 from ...knapsack.pricing import cheapest_bundle, cheapest_option, common_denominator
 from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...problem.row import Row
 from ...solving.solution import Status
+from ...time_sharing.dearest import NODE_LIMIT, charges_of, price_mix
+from ...time_sharing.prices import MixPrices
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
-from ..serving import Plan, ServicePlan
+from ..serving import NeighbourServing, Plan, ServicePlan, ServingProblem
 from .services import named_service
 
 
@@ -44,14 +51,19 @@ class BlockChoices:
     block: Block  #: in the problem
     gpu: str
     profile: str
-    supply_rps: Fraction  #: what one counts for
+    #: What one counts for; where services share instances, what it gives the service alone.
+    supply_rps: Fraction
     count: int  #: how many of them serve the service in the plan
-    worth: Fraction | None  #: its price in the proof; None where the proof branches
+    #: Its price in the proof; None where the proof branches, or services share instances.
+    worth: Fraction | None
     one: Alternative  #: at least one such instance serves it
     needed: int  #: how many serve it by themselves
     only: Alternative  #: no other kind serves it
     #: None of this kind serves it; None where the plan has none that does.
     without: Alternative | None = None
+    #: One such instance serves it alone; None where instances are not shared, or it would
+    #: not meet the limit.
+    alone: Alternative | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,8 @@ def explain(plan: Plan, service: str) -> Explanation:
     duality (``docs/methods/proofs.md``). A bound is no promise: there may be no plan of that cost.
     A reduced cost of 0 says only that the proof does not tell the choice from what was chosen.
     InvalidOption if the plan has no such service, UnsupportedProblem if it is proved infeasible or
-    its services share instances in time; InvalidCertificate if the certificate does not hold.
+    its batches slow one another, so that its bound is of another problem than its schedule;
+    InvalidCertificate if the certificate does not hold.
 
     Examples
     --------
@@ -95,26 +108,39 @@ def explain(plan: Plan, service: str) -> Explanation:
     0 7g.80gb 2 2
     2 3g.40gb 1 1
     """
-    known = {each.name: each for each in plan.serving.services}
+    serving = plan.serving
+    known = {each.name: each for each in serving.services}
     named_service(known, service)
     if plan.answer.status is Status.INFEASIBLE:
         raise UnsupportedProblem(
             "the plan is infeasible, so that there are no choices to compare; 'cms plan' says what "
             "would do"
         )
-    serving = plan.unshared("an explanation")
-    one = plain_job(serving.problem, plan.solution.certificate, service)
+    if isinstance(serving, NeighbourServing):
+        raise UnsupportedProblem(
+            "in this plan batches slow one another, and its bound is of another problem than its "
+            "schedule, with other instances; plan without interference to have it explained"
+        )
+    certificate = plan.solution.certificate
+    # prices of blocks alone are of one service an instance; of mixes they prove nothing
+    if isinstance(serving, ServingProblem) or all(
+        type(leaf) is BlockPrices for leaf in certificate.leaves()
+    ):
+        one = plain_job(serving.problem.one_job_a_block(), certificate, service)
+    else:
+        one = shared_job(serving.problem, certificate, service)
     given, counts = plan.service(service), Counter[Block]()
     for use in given.uses:
         counts[use.block] += use.count
     needed = {block: n for block in one.blocks if (n := one.needed(block)) is not None}
-    case = one.cases[0] if one.leaves == len(one.cases) == 1 else None
+    shared = one.alone is not None
+    case = one.cases[0] if one.leaves == len(one.cases) == 1 and not shared else None
 
     def rounded(bound: Fraction) -> Fraction:
         return round_up(max(bound, Fraction(0)), serving.problem.cost_step)
 
-    def alternative(given: Given) -> Alternative:
-        bound = one.bound_if(given)
+    def alternative(given: Given, cases: tuple[Case, ...] | None = None) -> Alternative:
+        bound = one.bound_if(given, cases)
         if bound is None:
             return Alternative(None, None, None)
         bound = max(bound, one.bound)
@@ -122,7 +148,7 @@ def explain(plan: Plan, service: str) -> Explanation:
 
     def choices(block: Block) -> BlockChoices:
         gpu, profile = serving.instance_of(block)
-        at = one.blocks.index(block)
+        at, own = one.blocks.index(block), Given({block: 1})
         return BlockChoices(
             block=block,
             gpu=gpu,
@@ -130,10 +156,11 @@ def explain(plan: Plan, service: str) -> Explanation:
             supply_rps=Fraction(one.row.supply[at], one.row.denominator),
             count=counts[block],
             worth=None if case is None else case.prices[at],
-            one=alternative(Given({block: 1})),
+            one=alternative(own),
             needed=needed[block],
             only=alternative(Given(without=frozenset(one.blocks) - {block})),
             without=alternative(Given(without=frozenset({block}))) if counts[block] else None,
+            alone=None if one.alone is None else alternative(own, one.alone[block]),
         )
 
     return Explanation(
@@ -165,13 +192,18 @@ class Case(NamedTuple):
 
 
 class OneJob(NamedTuple):
-    """What a certificate proves of every schedule, by one job's blocks."""
+    """What a certificate proves of every schedule, by one job's blocks.
+
+    ``alone`` has the cases in which one block of a type serves no other job; None where blocks are
+    not shared at all.
+    """
 
     blocks: tuple[Block, ...]
     row: Row
     bound: Fraction
     leaves: int
     cases: tuple[Case, ...]
+    alone: Mapping[Block, tuple[Case, ...]] | None = None
 
     def needed(self, block: Block) -> int | None:
         """Return how many blocks of one type the job can use by themselves; None if none."""
@@ -179,10 +211,10 @@ class OneJob(NamedTuple):
         number = self.row.enough[at]
         return number if number or (self.row.supply[at] and not self.row.demand) else None
 
-    def bound_if(self, given: Given) -> Fraction | None:
+    def bound_if(self, given: Given, cases: Iterable[Case] | None = None) -> Fraction | None:
         """Return what every schedule that gives it so costs at least; None if there is none."""
         found: list[Fraction] = []
-        for case in self.cases:
+        for case in self.cases if cases is None else cases:
             is_open = all(  # whether the branches leave room for what the job gets
                 value <= 0 or block not in given.without
                 if sign > 0 else given.at_least.get(block, 0) <= value
@@ -216,7 +248,7 @@ class OneJob(NamedTuple):
 
 
 def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
-    """Compute what is proved about a job; leaves without schedules are out."""
+    """Compute what is proved about a job that shares no block; leaves without schedules are out."""
     j, leaves = problem.job_index(name), [*proved_leaves(problem, certificate)]
     row, cases = problem.rows.row(j), dict[Case, None]()
     for leaf, path, proved in leaves:
@@ -235,3 +267,48 @@ def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
             )
             cases[Case(rest, prices, within)] = None
     return OneJob(problem.blocks, row, certificate.bound(problem), len(leaves), tuple(cases))
+
+
+def shared_job(problem: TimeSharedProblem, certificate: Certificate, name: str) -> OneJob:
+    """Compute what is proved about a job that may share its blocks; undecided slacks count 0."""
+    j, leaves = problem.job_index(name), [*proved_leaves(problem, certificate)]
+    row, demand = problem.unshared().rows.row(j), problem.jobs[j].demand
+    rates = zip(problem.blocks, row.supply, strict=True)
+    usable = {block: Fraction(gives, row.denominator) for block, gives in rates if gives}
+    cases = dict[Case, None]()
+    alone: dict[Block, list[Case]] = {block: [] for block in usable}
+    for leaf, path, proved in leaves:
+        if not isinstance(leaf, MixPrices):
+            raise InvalidCertificate(
+                "a leaf has prices without price functions, which say nothing of single mixes"
+            )
+        if proved.infeasible:
+            continue
+        slacks, more = dict[Block, Fraction](), dict[Block, Fraction]()
+        for block in usable:
+            price = leaf.prices.get(block, Fraction(0))
+            charges = charges_of(block, path, leaf.multipliers)
+            own = charges.get(name, Fraction(0))
+            # the dearest mix with the job is the dearest of all, once having the job is worth so
+            # much more that no other mix can be; undecided, no mix is worth more than the price
+            extra = (
+                price + 1 + sum((-worth for worth in charges.values() if worth < 0), Fraction(0))
+            )
+            raised = {**charges, name: own + extra}
+            found = price_mix(
+                problem, block, leaf.functions, raised, above=price, node_limit=NODE_LIMIT
+            )
+            slacks[block] = Fraction(0)
+            if found.decided and found.dearest is not None:
+                slacks[block] = price + extra - found.dearest.worth
+            # with the job alone the functions are worth most at the greatest rate
+            if name in leaf.functions:
+                own += leaf.functions[name].worth(usable[block], demand)
+            more[block] = price - own - slacks[block]
+        case = Case(proved.value, tuple(slacks.get(b, Fraction(0)) for b in problem.blocks))
+        cases[case] = None
+        for block, rest in more.items():
+            alone[block].append(case._replace(rest=case.rest + rest))
+    frozen = {block: tuple(every) for block, every in alone.items()}
+    bound = certificate.bound(problem)
+    return OneJob(problem.blocks, row, bound, len(leaves), tuple(cases), frozen)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cms import InvalidOption, UnsupportedProblem, solve
 from cms.certificate.certificate import round_up
 from cms.fleet import Plan, build_problem, changed_services, explain
-from cms.fleet.serving import OperatingPoint, Service
+from cms.fleet.serving import Interference, OperatingPoint, Pair, Service
 from cms.fleet.what_if import Alternative, Explanation
 from cms.fleet.what_if.documents import explanation_to_json
 from cms.fleet.what_if.explaining import Given
@@ -154,12 +154,38 @@ SHARED = [
 ]
 
 
-def test_where_services_share_instances_nothing_is_explained() -> None:
+def test_a_plan_of_shared_instances_is_explained_too() -> None:
     services = [Service("a", "bert", 300, 60), Service("b", "bert", 100, 60)]
     serving = build_problem(services, SHARED, sharing="time", max_services=2)
     plan = Plan(serving, solve(serving.problem))
+    found = explain(plan, "a")
+    assert (found.cost, found.pays, found.as_planned) == (1, None, None)
+    half = next(each for each in found.blocks if each.profile == "mps:50")
+    assert half.alone is not None
+    assert half.alone.bound is not None
+    assert half.one.bound is not None
+    assert found.bound <= half.one.bound <= half.alone.bound
+    assert half.supply_rps == 800
+    document = explanation_to_json(found)
+    assert document["choices"][0]["alone"]["possible"] is True
+
+
+def test_with_one_service_an_instance_sharing_is_explained_as_without() -> None:
+    services = [Service("a", "bert", 300, 60), Service("b", "bert", 100, 60)]
+    serving = build_problem(services, SHARED, sharing="time", max_services=1)
+    found = explain(Plan(serving, solve(serving.problem)), "a")
+    assert found.blocks
+    assert found.cost is not None
+    assert all(each.one.bound is not None for each in found.blocks)
+
+
+def test_where_batches_slow_one_another_nothing_is_explained() -> None:
+    table = Interference({Pair("bert", A100, "mps:50", 8, "bert", 8): "1.5"})
+    services = [Service("a", "bert", 300, 60)]
+    serving = build_problem(services, SHARED[:1], sharing="time", interference=table)
+    plan = Plan(serving, solve(serving.problem), solve(serving.outer))
     said = refusal(UnsupportedProblem, explain, plan, "a")
-    assert "services share instances in time; plan without sharing" in said
+    assert "batches slow one another" in said
 
 
 LABELLED = Service(
