@@ -58,6 +58,7 @@ def test_a_rule_admits_a_batch_up_to_its_share_of_the_limit() -> None:
             assert RULES[rule].supply(service(), at_limit) == admitted
             serving = build_problem([service()], [at_limit], rule=rule)
             assert supply(serving) == ({"3g.40gb": 77} if admitted else {})
+    odd: Any
     for odd in (0, "1.1", -1, float("nan")):
         with pytest.raises(InvalidOption, match="share of rule 'odd'"):
             LatencyRule("odd", odd, strict=True)

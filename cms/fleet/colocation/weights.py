@@ -177,6 +177,9 @@ class Profiles:
         """Return these profiles, with those of others in place of equal models and devices."""
         return Profiles({**self._rows, **others._rows})
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
 
 def read_profiles(path: StrPath) -> Profiles:
     """Read profiles of workloads, a row for each model, or each model and device.

@@ -35,7 +35,6 @@ from cms import (
 from cms.fleet.what_if import explaining
 from cms.fleet.what_if.explaining import Case, Given, OneJob, plain_job, shared_job
 from cms.problem.row import Row
-from cms.values.frozen import FrozenMap
 from tests.oracle import optimum
 from tests.property.certificates import random_certificate
 from tests.property.problems import problems, proved_optimum, share, supply
