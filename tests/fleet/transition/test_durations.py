@@ -177,8 +177,7 @@ def _shortest(found: Transition) -> Fraction:
             done = ordered(found.start, order, found.floors, most)
         except (AlgorithmError, ValueError):
             continue  # it is not safe, or removes what is not there yet
-        timed = Timed.of(found.start, done, Durations(), None)
-        end = timed.end(timed.begin([action.after for action in done]))
+        end = Timed.of(found.start, done, Durations(), None).end
         best = end if best is None else min(best, end)
     assert best is not None
     return Fraction(best, 1000)

@@ -6,11 +6,13 @@ proved of a transition holds whatever they are.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from heapq import heapify, heappop, heappush
 from math import ceil
+from operator import add
 from typing import Any, cast
 
 from pydantic import create_model
@@ -24,7 +26,7 @@ from ...hardware.yaml_text import read_yaml_or_json
 from ...serving.operating_point import COLD_START, OperatingPoint
 from ..instance import Mode
 from ..model import Deployment
-from .model import Action, Floor, Transition, What, slots_of
+from .model import Action, Floor, Transition, What, all_slots
 from .replay import list_changes
 
 _NOTHING = Fraction(0)
@@ -152,28 +154,28 @@ def schedule(
     """
     if max_parallel is not None and max_parallel < 1:
         raise InvalidOption(f"max_parallel is {max_parallel}; expected 1 or more")
-    plan = Timed.of(
-        transition.start, transition.actions, durations or Durations(), max_parallel,
-        by_node=by_node,
-    )  # fmt: skip
-    begin = plan.begin([action.after for action in transition.actions])
-    end = [at + takes for at, takes in zip(begin, plan.takes, strict=True)]
-    return Schedule(
-        tuple(Fraction(at, 1000) for at in begin),
-        tuple(Fraction(at, 1000) for at in end),
-        Fraction(find_least(transition.start, transition.actions, transition.floors, plan), 1000),
-    )
+    start, actions = transition.start, transition.actions
+    plan = Timed.of(start, actions, durations or Durations(), max_parallel, by_node=by_node)
+    begin_s = tuple(Fraction(at, 1000) for at in plan.begin)
+    end_s = tuple(Fraction(at, 1000) for at in map(add, plan.begin, plan.takes))
+    least = find_least(start, actions, transition.floors, plan)
+    return Schedule(begin_s, end_s, Fraction(least, 1000))
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Actions as the scheduler sees them."""
+    """Actions as the scheduler sees them; times are in milliseconds."""
 
-    takes: list[int]  # milliseconds
-    gpu: list[int]  # the GPU of which an action is a change of the cut; -1 if it is none
+    takes: list[int]
+    begin: list[int]  # each as soon as it may, the most urgent first
+    gpu: list[int]  # the GPU of which an action is a change of the cut; < 0 if it is none
+    jobs: list[list[int]]  # actions that begin together, on nodes that are drained
     parallel: int
-    #: Actions that begin together, on nodes that are drained.
-    turns: list[list[int]] = field(default_factory=list)
+
+    @property
+    def end(self) -> int:
+        """When all has ended."""
+        return max(map(add, self.begin, self.takes), default=0)
 
     @classmethod
     def of(
@@ -185,99 +187,75 @@ class Timed:
         *,
         by_node: bool = False,
     ) -> Timed:
-        """Take the durations of actions."""
-        cards = {(card.node, card.index): card for card in start.gpus()}
-        numbers = {place: number for number, place in enumerate(cards)}
-        parts, gpu = [], []
-        for action in actions:
-            card = cards[action.gpu]
+        """Take the durations of actions, and schedule them."""
+        cards = {(card.node, card.index): (at, card) for at, card in enumerate(start.gpus())}
+        parts, gpu, takes = [], [], [0] * len(actions)
+        for at, action in enumerate(actions):
+            number, card = cards[action.gpu]
             reset = bool(card.gpu.mode_change_needs_reset)
             parts.append(durations.parts(action, needs_reset=reset))
             is_cut = card.mode is Mode.MIG and action.what is not What.RESTART
-            gpu.append(numbers[action.gpu] if is_cut or action.mode is not None else -1)
-        turns = _list_turns(actions) if by_node else []
-        for turn in turns:  # the node takes work again once all of its GPUs are cut
-            closed = max(parts[at][0] for at in turn)
-            for at in turn:
-                parts[at] = closed, parts[at][1]
-        takes = [ceil(1000 * (before + coming)) for before, coming in parts]
-        return cls(takes, gpu, max_parallel or max(1, len(takes)), turns)
-
-    def end(self, begin: Sequence[int]) -> int:
-        """Return when all has ended."""
-        return max((at + takes for at, takes in zip(begin, self.takes, strict=True)), default=0)
-
-    def begin(self, after: Sequence[Sequence[int]]) -> list[int]:
-        """Return when each action begins: a list schedule, the longest tail first."""
-        if self.turns:
-            return self._together(after)
-        count = len(self.takes)
-        follows: list[list[int]] = [[] for _ in range(count)]
-        for at, needed in enumerate(after):
-            for before in needed:
-                follows[before].append(at)
-        load: dict[int, int] = {}
-        tail = [0] * count
-        for at in range(count - 1, -1, -1):
-            longest = max((tail[b] for b in follows[at]), default=0)
-            gpu = self.gpu[at]
-            if gpu >= 0:  # what is left on its GPU cannot run beside it
-                longest = max(longest, load.get(gpu, 0))
-                load[gpu] = load.get(gpu, 0) + self.takes[at]
-            tail[at] = self.takes[at] + longest
-        waits = [len(needed) for needed in after]
-        ready: list[tuple[int, int]] = [(-tail[at], at) for at in range(count) if not waits[at]]
-        heapq.heapify(ready)
-        queued: dict[int, list[tuple[int, int]]] = {}
-        busy: set[int] = set()
-        begin = [0] * count
-        running: list[tuple[int, int]] = []
-        now = 0
-        while ready or running:
-            while ready and len(running) < self.parallel:
-                each = heapq.heappop(ready)
-                at = each[1]
-                gpu = self.gpu[at]
-                if gpu in busy:
-                    heapq.heappush(queued.setdefault(gpu, []), each)
-                    continue
-                if gpu >= 0:
-                    busy.add(gpu)
-                begin[at] = now
-                heapq.heappush(running, (now + self.takes[at], at))
-            now = running[0][0]
-            while running and running[0][0] == now:
-                _, at = heapq.heappop(running)
-                busy.discard(gpu := self.gpu[at])
-                if queued.get(gpu):
-                    heapq.heappush(ready, heapq.heappop(queued[gpu]))
-                for b in follows[at]:
-                    waits[b] -= 1
-                    if not waits[b]:
-                        heapq.heappush(ready, (-tail[b], b))
-        return begin
-
-    def _together(self, after: Sequence[Sequence[int]]) -> list[int]:
-        """Schedule each turn as one action: as long as its longest, on no GPU of others."""
-        leads = {at: turn for turn in self.turns for at in turn}
-        own = [turn for at in range(len(after)) if (turn := leads.get(at, [at]))[0] == at]
-        number = {at: new for new, turn in enumerate(own) for at in turn}
-        begin = Timed(
-            [max(self.takes[at] for at in turn) for turn in own],
-            [-1 if len(turn) > 1 else self.gpu[turn[0]] for turn in own],
-            self.parallel,
-        ).begin([sorted({number[b] for at in turn for b in after[at]}) for turn in own])
-        return [begin[number[at]] for at in range(len(after))]
+            gpu.append(number if is_cut or action.mode is not None else ~at)
+        cut = {(each.node, each.after) for each in actions if each.what is What.REPARTITION}
+        together: dict[object, list[int]] = {}  # on a drained node, all that waits for the same
+        for at, action in enumerate(actions):
+            own = action.node, action.after
+            together.setdefault(own if by_node and own in cut else at, []).append(at)
+        jobs = list(together.values())
+        for job in jobs:  # a node takes work again once all of its GPUs are cut
+            closed = max(parts[at][0] for at in job)
+            for at in job:
+                takes[at] = ceil(1000 * (closed + parts[at][1]))
+        number_of = {at: number for number, job in enumerate(jobs) for at in job}
+        parallel = max_parallel or max(1, len(takes))
+        begin = _list_schedule(
+            [max(takes[at] for at in job) for job in jobs],
+            [gpu[job[0]] if len(job) == 1 else ~job[0] for job in jobs],
+            [{number_of[b] for at in job for b in actions[at].after} for job in jobs],
+            parallel,
+        )
+        begin = [begin[number_of[at]] for at in range(len(takes))]
+        return cls(takes, begin, gpu, jobs, parallel)
 
 
-def _list_turns(actions: Sequence[Action]) -> list[list[int]]:
-    """Return what is done together on nodes that are drained: all there waits for the same."""
-    own: dict[object, list[int]] = {}
-    for at, action in enumerate(actions):
-        own.setdefault((action.node, action.after), []).append(at)
-    return [
-        turn for turn in own.values() if any(actions[at].what is What.REPARTITION for at in turn)
-    ]  # fmt: skip
+def _list_schedule(
+    takes: Sequence[int], gpu: Sequence[int], after: Sequence[Collection[int]], parallel: int
+) -> list[int]:
+    """Return when each job begins: the longest tail first, on a GPU one after the other."""
+    follows: list[list[int]] = [[] for _ in takes]
+    for at, needed in enumerate(after):
+        for before in needed:
+            follows[before].append(at)
+    load, tail = Counter[int](), [0] * len(takes)
+    for at in reversed(range(len(takes))):  # what is left on its GPU cannot run beside it
+        tail[at] = takes[at] + max((tail[b] for b in follows[at]), default=0)
+        tail[at] = max(tail[at], takes[at] + load[gpu[at]])
+        load[gpu[at]] += takes[at]
+    waits, begin, now = [len(needed) for needed in after], [0] * len(takes), 0
+    ready = [(-tail[at], at) for at, count in enumerate(waits) if not count]
+    heapify(ready)
+    queued, busy = defaultdict[int, list[tuple[int, int]]](list), set[int]()
+    running: list[tuple[int, int]] = []
+    while ready or running:
+        while ready and len(running) < parallel:
+            _, at = each = heappop(ready)
+            if gpu[at] in busy:
+                heappush(queued[gpu[at]], each)
+                continue
+            busy.add(gpu[at])
+            begin[at] = now
+            heappush(running, (now + takes[at], at))
+        now = running[0][0]
+        while running and running[0][0] == now:
+            _, at = heappop(running)
+            busy.discard(gpu[at])
+            if queued[gpu[at]]:
+                heappush(ready, heappop(queued[gpu[at]]))
+            for b in follows[at]:
+                waits[b] -= 1
+                if not waits[b]:
+                    heappush(ready, (-tail[b], b))
+    return begin
 
 
 # --- how long it takes at least, in whatever order ------------------------------------------------
@@ -316,18 +294,16 @@ def find_least(
         for at, when in enumerate(ready):
             if when + takes[at] > end[at]:
                 end[at], changed = when + takes[at], True
-    busiest: dict[int, int] = {}  # by GPU, when it has done its work
+    busiest = Counter[int]()  # by GPU, when it has done its work
     for begin, at in sorted((end[at] - takes[at], at) for at in range(len(end))):
-        if (gpu := plan.gpu[at]) >= 0:
-            busiest[gpu] = max(busiest.get(gpu, 0), begin) + takes[at]
+        busiest[plan.gpu[at]] = max(busiest[plan.gpu[at]], begin) + takes[at]
     last = [
         _find_end(sum(removed.values()) - slack, added, end)
         + min((takes[at] for at in removed), default=0)
         for slack, removed, added in services
     ]
     # of what begins together the longest counts
-    beside = sum(sum(own) - max(own) for own in ([takes[at] for at in turn] for turn in plan.turns))
-    shared = -(-(sum(takes) - beside) // plan.parallel)
+    shared = -(-sum(max(takes[at] for at in job) for job in plan.jobs) // plan.parallel)
     return max(shared, *busiest.values(), *last, *end, 0)
 
 
@@ -346,9 +322,8 @@ def _list_blockers(start: Deployment, actions: Sequence[Action]) -> list[list[in
     found: list[list[int]] = []
     for at, action in enumerate(actions):
         card, gone = cards[action.gpu], left.setdefault(action.gpu, [])
-        slots = 0
-        for each in action.adds:
-            slots |= slots_of(card, each)
+        slots = all_slots(card.gpu, action.adds)
         found.append([b for b, old in gone if slots & old])
-        gone += [(at, slots_of(card, old)) for old in action.removes if old in card.instances]
+        first = (each for each in action.removes if each in card.instances)
+        gone.append((at, all_slots(card.gpu, first)))
     return found

@@ -10,21 +10,24 @@ Supplies and floors are scaled so that nothing is rounded.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import lcm
+from operator import or_
 from typing import NamedTuple
 
 from ....errors import InvalidProblem
-from ...hardware import Gpu
-from ...serving.operating_point import mps_share
 from ..checking import check_gpu
-from ..instance import WHOLE, Instance, Mode, StartSource, Work
+from ..instance import Instance, Mode, StartSource, Work
 from ..model import Deployment, FleetGpu
 from ..recounting import outdated
-from .model import Floor
+from .model import Floor, slots_of
 from .whole_gpus import PartitioningTool, has_equal_counts, is_kept, refuse_foreign
+
+#: What is interchangeable: instances or layouts that any of several places can have.
+Pool = Hashable
 
 
 class Use(NamedTuple):
@@ -61,7 +64,7 @@ class TargetLayout(NamedTuple):
 
     mode: Mode
     instances: tuple[Instance, ...]
-    pools: tuple[int, ...]  # of each instance
+    pools: tuple[Pool, ...]  # of each instance
     is_movable: bool  # whether it may come to other GPUs
 
 
@@ -75,7 +78,7 @@ class Opening(NamedTuple):
     gpus: tuple[int, ...]  # on which something stops, or comes
     slots: int = 0
     instance: Instance | None = None
-    pool: int = -1
+    pool: Pool = None
     batch: int = -1
     switched: tuple[Instance, ...] | None = None
 
@@ -84,14 +87,13 @@ class Blockage(NamedTuple):
     """What has to go before something comes to an opening."""
 
     gone: tuple[tuple[int, TrackedInstance], ...]  # each with its GPU
-    needs: tuple[tuple[int, int], ...]  # what the floors must be able to miss, by service
+    needs: dict[int, int]  # what the floors must be able to miss, by service
     is_restart: bool = False  # whether the one that goes is in the very place
-    is_at_once: bool = False  # whether it goes as something comes
 
     @property
-    def only_idles(self) -> bool:
-        """Whether an instance that does nothing takes up work in place."""
-        return self.is_restart and not self.needs and not self.gone[0][1].goes
+    def is_free(self) -> bool:
+        """Whether nothing has to go, but perhaps what does nothing and takes up work in place."""
+        return not self.gone or (self.is_restart and not self.needs and not self.gone[0][1].goes)
 
 
 @dataclass
@@ -119,7 +121,6 @@ class TransitionGoal:
         self.cuts_parts = self.tool is PartitioningTool.NVIDIA_SMI
         self.is_whole = self.tool is not None and not self.cuts_parts
         self.number = {(card.node, card.index): n for n, card in enumerate(self.cards)}
-        self._slots: dict[tuple[str, str], int] = {}
         self._fits: dict[tuple[str, Mode, tuple[str, ...]], bool] = {}
         self.uses: list[Use] = []
         self._use: dict[tuple[str, str, Work | None], int] = {}
@@ -130,12 +131,12 @@ class TransitionGoal:
         ]
         self.openings: list[Opening] = []
         #: By pool: ``{use: how many are wanted}``; of a pool of layouts, ``{~number: 1}``.
-        self.needs: list[dict[int, int]] = []
-        self._pools: dict[object, int] = {}
+        self.needs = defaultdict[Pool, dict[int, int]](dict)
         self.layouts: list[TargetLayout] = []
         self.batches: list[tuple[int, ...]] = []  # GPUs that are repartitioned at once
         self.batch_of: dict[int, int] = {}  # by GPU that is repartitioned as a whole
-        self.layout_pool: dict[int, int] = {}  # by such GPU; -1: no layout comes to it
+        self.layout_pool: dict[int, Pool] = {}  # by such GPU; None: no layout comes to it
+        self.pools: list[tuple[Pool, ...]] = []  # by batch, those of its GPUs
         self.firsts: list[GpuState] = []
         if self.is_whole:
             self._group_gpus()
@@ -148,7 +149,12 @@ class TransitionGoal:
         self.openings += [Opening(gpus, batch=at) for at, gpus in enumerate(self.batches)]
         for card, each in self.start.instances():
             self._use_of(card, each)
-        self.covers = self._list_covers()
+        #: By service, the uses of instances of MIG that supply it within the new limits.
+        self.covers: list[list[int]] = [[] for _ in self.services]
+        old = outdated(self.start, self.target)
+        for number, use in enumerate(self.uses):
+            if use.supply and use.slots and use.work not in old:
+                self.covers[use.service].append(number)
 
     def _scale_services(self) -> None:
         both = (*self.start.services, *self.target.services)
@@ -182,21 +188,12 @@ class TransitionGoal:
             left[service] -= supply
         return {service: left[service] for service in needs if left[service] > 0}
 
-    def slots(self, gpu: Gpu, profile: str, start: int | None = 0) -> int:
-        """Return the slots of an instance, as bits."""
-        if start is None or profile == WHOLE or mps_share(profile) is not None:
-            return 0
-        key = gpu.key, profile
-        if key not in self._slots:
-            self._slots[key] = (1 << gpu.profile(profile).memory) - 1
-        return self._slots[key] << start
-
     def _use_of(self, card: FleetGpu, instance: Instance) -> int:
         key = card.gpu.key, instance.profile, instance.work
         if key not in self._use:
             self._use[key] = len(self.uses)
             number, supply = self.count(instance.work)
-            slots = self.slots(card.gpu, instance.profile) if card.mode is not Mode.FIXED else 0
+            slots = slots_of(card.gpu, instance.profile) if card.mode is not Mode.FIXED else 0
             self.uses.append(Use(*key[:2], number, supply, instance.work, slots))
         return self._use[key]
 
@@ -206,19 +203,13 @@ class TransitionGoal:
         number, supply = self.count(instance.work if instance.supply_rps else None)
         # nothing comes to a GPU that is fixed, whose profiles may not be known
         is_fixed = card.mode is Mode.FIXED
-        slots = 0 if is_fixed else self.slots(card.gpu, instance.profile, instance.start)
+        slots = 0 if is_fixed else slots_of(card.gpu, instance.profile, instance.start)
         return TrackedInstance(instance, slots, number, supply, goes)
 
-    def _pool(self, key: object) -> int:
-        number = self._pools.setdefault(key, len(self._pools))
-        if number == len(self.needs):
-            self.needs.append({})
-        return number
-
-    def _want(self, card: FleetGpu, instance: Instance) -> tuple[int, Instance]:
+    def _want(self, card: FleetGpu, instance: Instance) -> tuple[Pool, Instance]:
         """Note that an instance is wanted; returns its pool, and it as it comes."""
         use = self._use_of(card, instance)
-        pool = self._pool((card.gpu.key, instance.profile) if self.is_late else use)
+        pool = (card.gpu.key, instance.profile) if self.is_late else use
         self.needs[pool][use] = self.needs[pool].get(use, 0) + 1
         return pool, replace(instance, gpu_instance=None, uuid=None)
 
@@ -257,20 +248,9 @@ class TransitionGoal:
             if not each.is_managed:
                 raise InvalidProblem(f"the target has {each} on {card.name}, which is not ours")
             if not in_place or each.work is not None:
-                slots = self.slots(card.gpu, each.profile, each.start)
+                slots = slots_of(card.gpu, each.profile, each.start)
                 pool, new = self._want(card, each)
                 self.openings.append(Opening((number,), slots, new, pool))
-
-    def _list_covers(self) -> list[list[int]]:
-        """Return the uses that supply each service within the new limits, MIG's only."""
-        found: list[list[int]] = [[] for _ in self.services]
-        old = outdated(self.start, self.target)
-        for number, use in enumerate(self.uses):
-            if use.supply and use.slots and use.work not in old:
-                found[use.service].append(number)
-        return found
-
-    # --- GPUs that are repartitioned as a whole ---------------------------------------------------
 
     def _group_gpus(self) -> None:
         """Say which GPUs are repartitioned at once, and which layouts may come to which."""
@@ -279,25 +259,27 @@ class TransitionGoal:
         for number, card in enumerate(self.cards):
             if card.mode is not Mode.FIXED or card.is_in_use:
                 nodes.setdefault(card.node, []).append(number)
-        anew = {n for n in range(len(self.cards)) if self._is_anew(n)}
+        anew = {
+            n for n, (card, end) in enumerate(zip(self.cards, self.ends, strict=True))
+            if (card.instances or end.instances) and not has_equal_counts(card, end)
+            if card.mode is not end.mode or card.mode is Mode.MIG
+        }  # fmt: skip
+        resets = {
+            card.node for card, end in zip(self.cards, self.ends, strict=True)
+            if card.mode is not end.mode and Mode.MIG in (card.mode, end.mode)
+            if card.gpu.mode_change_needs_reset is not False and (card.instances or end.instances)
+        }  # fmt: skip
         movable = self._list_movable_nodes(nodes, anew) if by_node and self.is_late else set()
         for name, every in nodes.items():
             own = [n for n in every if n in anew]
             free = [n for n in every if self.cards[n].leaves_mode and self.ends[n].leaves_mode]
-            if name in movable or (own and (by_node or self._resets(own))):
+            if name in movable or (own and by_node) or name in resets:
                 self._add_batch(every, is_late=name in movable)
             elif not by_node:
                 for n in sorted({*own, *free}):
                     self._add_batch([n], is_late=self.is_late)
             elif len(free) == len(every):
                 self._add_batch(every, is_late=self.is_late)
-
-    def _is_anew(self, number: int) -> bool:
-        """Whether a GPU is to be repartitioned: its mode or its counts change."""
-        card, end = self.cards[number], self.ends[number]
-        if card.mode is end.mode and (card.mode is not Mode.MIG or has_equal_counts(card, end)):
-            return False
-        return bool(card.instances or end.instances)
 
     def _list_movable_nodes(self, nodes: Mapping[str, Sequence[int]], anew: set[int]) -> set[str]:
         """Return nodes that are drained, and on which no GPU changes its mode."""
@@ -311,15 +293,6 @@ class TransitionGoal:
         }
         return {name for name in found if modes[name] == {(Mode.MIG, Mode.MIG)}}
 
-    def _resets(self, numbers: Iterable[int]) -> bool:
-        """Whether one of these GPUs needs a reset for its new mode."""
-        return any(
-            self.cards[n].mode is not self.ends[n].mode
-            and Mode.MIG in (self.cards[n].mode, self.ends[n].mode)
-            and self.cards[n].gpu.mode_change_needs_reset is not False
-            for n in numbers
-        )
-
     def _add_batch(self, gpus: Sequence[int], *, is_late: bool) -> None:
         refuse_foreign(self.cards[n] for n in gpus)
         for n in gpus:
@@ -329,21 +302,17 @@ class TransitionGoal:
             is_wanted = bool(end.instances)
             if is_movable and self.tool is not PartitioningTool.MIG_PARTED:
                 is_wanted = any(each.work for each in end.instances)  # what idles need not come
-            self.layout_pool[n] = -1
+            self.layout_pool[n] = None
             if is_movable or is_wanted:
                 key = (card.gpu.key, card.mode, self.allowed[n]) if is_movable else n
-                self.layout_pool[n] = pool = self._pool(("layouts", key))
+                self.layout_pool[n] = "layouts", key
+                need = self.needs[self.layout_pool[n]]
                 if is_wanted:
                     pools, come = zip(*(self._want(card, e) for e in end.instances), strict=True)
-                    self.needs[pool][~len(self.layouts)] = 1
+                    need[~len(self.layouts)] = 1
                     self.layouts.append(TargetLayout(end.mode, come, pools, is_movable))
         self.batches.append(tuple(gpus))
-
-    def list_pools(self, at: int) -> tuple[int, ...]:
-        """Return the pool of layouts of each GPU of a batch; -1 where none comes."""
-        return tuple(self.layout_pool[gpu] for gpu in self.batches[at])
-
-    # --- what is in the way -----------------------------------------------------------------------
+        self.pools.append(tuple(self.layout_pool[n] for n in gpus))
 
     def fits(self, number: int, state: GpuState, profile: str, slots: int) -> bool:
         """Whether an instance has a place beside what is on a GPU, whose mode is right."""
@@ -363,10 +332,9 @@ class TransitionGoal:
         if opening.instance is None:
             stops = opening.switched is None  # what stays as well
             every = [(gpu, each) for gpu in opening.gpus for each in states[gpu].held]
-            gone = [one for one in every if stops or one[1].goes]
-            needs = dict(sum_supplies(each for _, each in gone))
-            left = self.subtract(needs, opening.switched or ())
-            return Blockage(tuple(gone), tuple(left.items()), is_at_once=True)
+            gone = tuple(one for one in every if stops or one[1].goes)
+            needs = sum_supplies(each for _, each in gone)
+            return Blockage(gone, self.subtract(needs, opening.switched or ()))
         (number,), slots, instance = opening.gpus, opening.slots, opening.instance
         state = states[number]
         held = state.held
@@ -392,23 +360,20 @@ class TransitionGoal:
         in_place = self.is_whole and state.mode is Mode.MIG  # where what idles is used as well
         if (in_place and not is_restart) or not all(each.goes or in_place for each in blockers):
             return None
-        gone = [(number, each) for each in blockers]
-        return Blockage(tuple(gone), sum_supplies(blockers), is_restart, is_restart)
+        gone = tuple((number, each) for each in blockers)
+        return Blockage(gone, sum_supplies(blockers), is_restart)
 
 
-def sum_supplies(held: Iterable[TrackedInstance]) -> tuple[tuple[int, int], ...]:
+def sum_supplies(held: Iterable[TrackedInstance]) -> dict[int, int]:
     """Return what instances supply, by service."""
     found: dict[int, int] = {}
     for each in held:
         if each.supply:
             found[each.service] = found.get(each.service, 0) + each.supply
-    return tuple(found.items())
+    return found
 
 
 def hold(held: Iterable[TrackedInstance], mode: Mode) -> GpuState:
     """Return a GPU with these instances."""
     every = tuple(held)
-    slots = 0
-    for each in every:
-        slots |= each.slots
-    return GpuState(every, slots, mode)
+    return GpuState(every, reduce(or_, (each.slots for each in every), 0), mode)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 
 from ....solving.solution import Proof
 from ....values.numbers import shown
-from ..instance import Instance, Mode, Work
-from ..model import Deployment, FleetGpu
+from ....values.words import count
+from ...hardware import Gpu
+from ...serving.operating_point import mps_share
+from ..instance import WHOLE, Instance, Mode, Work
+from ..model import Deployment
 
 _NOTHING = Fraction(0)
 
@@ -81,10 +86,11 @@ class Action:
         self, some: tuple[Instance, ...], others: tuple[Instance, ...], service: str
     ) -> Fraction:
         """What some supply; in switches, what comes as something goes has no moment between."""
-        rps = _supply(some, service)
-        if rps and self.what is What.SWITCH:
-            return max(_NOTHING, rps - _supply(others, service))
-        return rps
+        rps, back = (
+            sum((e.supply_rps for e in part if e.work and e.work.service == service), _NOTHING)
+            for part in (some, others)
+        )
+        return max(_NOTHING, rps - back) if self.what is What.SWITCH else rps
 
     @property
     def prepared(self) -> tuple[Instance, ...]:
@@ -95,11 +101,10 @@ class Action:
         """
         if self.what is not What.SWITCH:
             return tuple(each for each in self.adds if each.work is not None)
-        there, found = Counter(map(_process, self.removes)), []
+        there, found = Counter(map(process_of, self.removes)), []
         for each in self.adds:
-            if there[_process(each)]:
-                there[_process(each)] -= 1
-            else:
+            there[process_of(each)] -= 1
+            if there[process_of(each)] < 0:
                 found.append(each)
         return tuple(found)
 
@@ -117,13 +122,9 @@ class Action:
         return f"{self.what} on {self.name}: {says.get(self.what, both)}"
 
 
-def _process(instance: Instance) -> tuple[str, str | None]:
+def process_of(instance: Instance) -> tuple[str, str | None]:
+    """Return what tells a process of others: its share and its service."""
     return instance.profile, None if instance.work is None else instance.work.service
-
-
-def _supply(instances: tuple[Instance, ...], service: str) -> Fraction:
-    own = (each for each in instances if each.work is not None and each.work.service == service)
-    return sum((each.supply_rps for each in own), _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,7 @@ class Spare:
         return self.count == self.least
 
     def __str__(self) -> str:
-        what = f"{self.count} spare GPU{'s' * (self.count != 1)}"
+        what = count(self.count, "spare GPU")
         if self.is_least:
             return f"{what} (the least)"
         if self.least:
@@ -239,11 +240,9 @@ class Transition:
         return tuple(map(tuple, found))
 
     def __str__(self) -> str:
-        moves, steps, kept = len(self.actions), len(self.steps), self.kept
-        return (
-            f"{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}; {kept.count} "
-            f"instance{'s' * (kept.count != 1)} kept of at most {kept.most}; {self.spare}"
-        )
+        moves, steps = count(len(self.actions), "action"), count(len(self.steps), "step")
+        kept = f"{count(self.kept.count, 'instance')} kept of at most {self.kept.most}"
+        return f"{moves} in {steps}; {kept}; {self.spare}"
 
 
 def most_gpus(start: Deployment, target: Deployment) -> int:
@@ -251,8 +250,13 @@ def most_gpus(start: Deployment, target: Deployment) -> int:
     return max(len(start.used_gpus()), len(target.used_gpus()))
 
 
-def slots_of(card: FleetGpu, instance: Instance) -> int:
-    """Return the memory slices that an instance takes, as bits; none where MIG is off."""
-    if instance.start is None or card.mode is not Mode.MIG:
+def slots_of(gpu: Gpu, profile: str, start: int | None = 0) -> int:
+    """Return the memory slices that an instance takes, as bits; none of what MIG does not cut."""
+    if start is None or profile == WHOLE or mps_share(profile) is not None:
         return 0
-    return ((1 << card.gpu.profile(instance.profile).memory) - 1) << instance.start
+    return ((1 << gpu.profile(profile).memory) - 1) << start
+
+
+def all_slots(gpu: Gpu, instances: Iterable[Instance]) -> int:
+    """Return the memory slices that instances take, as bits."""
+    return reduce(or_, (slots_of(gpu, each.profile, each.start) for each in instances), 0)

@@ -79,17 +79,16 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
     That none was found does not say that there is none.
     """
     limits, rng, begin = options.limits, random.Random(options.seed), SearchState(goal, most)
-    few: SearchState | None = None
     found: list[Sequenced] = []
+    few: SearchState | None = None
     size = 1 + len(goal.openings) ** 2
 
-    def note(state: SearchState, end: float) -> Sequenced | None:
-        if not state.is_done:
+    def note(state: SearchState | None, end: float = inf) -> Sequenced | None:
+        if state is None or not state.is_done:
             return None
-        actions, groups = tuple(state.actions), tuple(state.groups)
-        if goal.cuts_parts and state.is_covered:
-            actions = omit_needless(goal, actions)
-            groups = (0,) * len(actions)
+        every = tuple(state.actions)
+        actions = omit_needless(goal, every) if goal.cuts_parts else every
+        groups = tuple(state.groups[: len(actions)])  # where any are left out, all are alone
         found.append(Sequenced(actions, groups, end, state.settings))
         return found[-1]
 
@@ -107,12 +106,8 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
         if not look(settings) and not found:
             state, some = _search_one_by_one(begin.copy(replace(settings)), limits)
             few = few or some
-            note(state, inf)
-    if not found and few is not None:
-        last = _search_all(few.copy(SearchSettings()), limits)
-        if last is not None:
-            note(last, inf)
-    if not found:
+            note(state)
+    if not found and (few is None or not note(_search_all(few.copy(SearchSettings()), limits))):
         return []
     fewest = min(len(each.actions) for each in found)
 
@@ -143,16 +138,30 @@ def _search_in_time(
     Covers are looked for, and what goes is dropped for room, only when nothing is under way. What
     is returned is done, or nothing goes on; beside it, when the last action ends.
     """
-    now, done, most = 0, 0, _limit_actions(state)
+    goal, now, most = state.goal, 0, _limit_actions(state)
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
 
     def begin(choice: Choice) -> None:
-        nonlocal done
+        done = len(state.actions)
         apply_choice(state, choice)
-        done = _begin_actions(state, done, now, durations, free_at, due)
+        for action, group in zip(state.actions[done:], state.groups[done:], strict=True):
+            gpu = goal.number[action.gpu]
+            is_beside = action.what is What.RESTART and not group
+            first = now if is_beside or group else max(now, free_at.get(gpu, 0))
+            end = first + ceil(1000 * durations.of(action))
+            if not is_beside:
+                free_at[gpu] = max(end, free_at.get(gpu, 0))
+                if gpu not in state.busy:
+                    state.busy.add(gpu)
+                    state.in_use += not state.gpus[gpu].held  # until it is empty
+            for work in [each.work for each in action.adds] or [None]:
+                service, supply = goal.count(work)
+                if service >= 0:
+                    state.withheld[service] += supply
+                heappush(due, (end, service, supply, gpu))
 
-    while not limits.over and done <= most:
+    while not limits.over and len(state.actions) <= most:
         while state.blockages and (choice := next(fill_openings(state), None)) is not None:
             begin(choice)
         for choice in clear_openings(state) if state.blockages else ():
@@ -162,7 +171,7 @@ def _search_in_time(
             begin(choice)
         for choice in cover_openings(state) if state.blockages and not due else ():
             begin(Choice(choice.covers))
-            if not state.settings.side_by_side or state.goal.tool is None:
+            if not state.settings.side_by_side or goal.tool is None:
                 break
         if not due:
             drop = next(drop_instances(state), None)
@@ -179,39 +188,6 @@ def _search_in_time(
                 state.busy.discard(gpu)
                 state.in_use -= not state.gpus[gpu].held
     return state, now
-
-
-def _limit_actions(state: SearchState) -> int:
-    """Return a number of actions after which a search goes in circles."""
-    return 100 + 20 * (len(state.goal.openings) + sum(len(each.held) for each in state.gpus))
-
-
-def _begin_actions(
-    state: SearchState,
-    done: int,
-    now: int,
-    durations: Durations,
-    free_at: dict[int, int],
-    due: list[tuple[int, int, int, int]],
-) -> int:
-    """Note when the latest actions end; returns how many there are now."""
-    goal = state.goal
-    for action, group in zip(state.actions[done:], state.groups[done:], strict=True):
-        gpu = goal.number[action.gpu]
-        is_beside = action.what is What.RESTART and not group
-        begin = now if is_beside or group else max(now, free_at.get(gpu, 0))
-        end = begin + ceil(1000 * durations.of(action))
-        if not is_beside:
-            free_at[gpu] = max(end, free_at.get(gpu, 0))
-            if gpu not in state.busy:
-                state.busy.add(gpu)
-                state.in_use += not state.gpus[gpu].held  # until it is empty
-        for work in [each.work for each in action.adds] or [None]:
-            service, supply = goal.count(work)
-            if service >= 0:
-                state.withheld[service] += supply
-            heappush(due, (end, service, supply, gpu))
-    return len(state.actions)
 
 
 def _search_one_by_one(
@@ -234,6 +210,11 @@ def _search_one_by_one(
 def _count_left(state: SearchState) -> int:
     gpus = {gpu for number in state.blockages for gpu in state.goal.openings[number].gpus}
     return len(gpus | {gpu for gpu, _ in state.leaving()})
+
+
+def _limit_actions(state: SearchState) -> int:
+    """Return a number of actions after which a search goes in circles."""
+    return 100 + 20 * (len(state.goal.openings) + sum(len(each.held) for each in state.gpus))
 
 
 def _search_all(begin: SearchState, limits: Limits) -> SearchState | None:

@@ -6,28 +6,31 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from math import inf
 from typing import Literal
 
 from ....errors import AlgorithmError, CmsError, InvalidOption, InvalidProblem
 from ....solving.solution import Proof
 from ....values.numbers import Number, shown
+from ....values.words import count
 from ...placement import PlacementConstraints, PlacementInfeasible, place, placement_constraints
 from ...placement.program import Limits
-from ..checking import check_deployment
+from ..checking import check_deployment, find_impossible
 from ..difference import with_fixed
 from ..instance import State
 from ..model import Deployment
 from ..recounting import outdated, recounted, with_known_curves
 from ..wanted import DesiredState
-from .checking import check_transition
+from .checking import check_transition, unlike_gpus
 from .durations import Durations
 from .floors import floors_of, refuse_unlike
 from .goal import TransitionGoal
+from .kept import count_kept, in_common, proved_kept
 from .model import Action, Floor, Frozen, Kept, Spare, Transition, What, most_gpus
-from .necessity import find_frozen, in_common, prove_spare, proved_kept
+from .necessity import find_frozen, prove_spare
 from .order_search import SearchOptions, find_sequences
-from .replay import count_kept, find_end, list_uses, most_in_use, temporaries
+from .replay import find_end, list_uses, most_in_use, temporaries
 from .waits import ShortOrder, find_short_order, order_groups, ordered
 from .whole_gpus import PartitioningTool, align_target
 
@@ -69,7 +72,6 @@ def transition(
     durations: Durations | None = None,
     max_parallel: int | None = None,
     seed: int = 0,
-    restarts: int = 12,
     time_limit: float | None = None,
     cancel: threading.Event | None = None,
     tool: PartitioningTool | str = PartitioningTool.NVIDIA_SMI,
@@ -84,8 +86,7 @@ def transition(
     "auto" takes as few as are found to do. `Transition.spare` says how many are proved to be
     needed. `as_grouped`: Whether GPUs are to hold what the plan's groups have. Default False.
     `wishes`: As in `place`. `durations`: What the order is made short for. `max_parallel`: Maximum
-    number of actions at once. `seed`: Of what is random. `restarts`: Beginnings at random, for each
-    number of spare GPUs. Default 12. `time_limit`: Seconds.
+    number of actions at once. `seed`: Of what is random. `time_limit`: Seconds.
     `tool`: What cuts the GPUs: parts of one, or whole ones (``mig-parted``; ``gpu-operator`` and
     ``slurm``, which drain the node), where most of what stays is what they can leave alone: see
     :mod:`~cms.fleet.deployment.transition.whole_gpus`. `Spare.least` and `Kept.most` hold for all
@@ -125,7 +126,7 @@ def transition(
     if isinstance(spare, int) and spare < 0:
         raise InvalidOption(f"spare is {spare}; expected 0 or more, or 'auto'")
     tool, limits = PartitioningTool(tool), Limits(inf if time_limit is None else time_limit, cancel)
-    options = SearchOptions(limits, durations or Durations(), max_parallel, seed, restarts)
+    options = SearchOptions(limits, durations or Durations(), max_parallel, seed)
     posed = _pose(start, to, tool, limits, wishes, as_grouped, floor, floors)
     if isinstance(posed, Impossible):
         return posed
@@ -137,8 +138,8 @@ def transition(
     free = len(goal.cards) - before
     most = free if spare == "auto" else min(free, spare)
     for some in goals:
-        for own, count in ((own, count) for count in range(most + 1) for own in some):
-            if best := find_order(own, before + count, options):
+        for allowed, own in product(range(before, before + most + 1), some):
+            if best := find_order(own, allowed, options):
                 return finish(own, best, kept, limits)
             if limits.over:
                 raise CmsError("no transition was found in time; expected a longer time limit")
@@ -171,14 +172,14 @@ def find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> Short
 def finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -> Transition:
     """Prove what can be proved of what was found, and check it."""
     target = goal.target.with_gpus(find_end(goal.start, best.actions))
-    count = count_kept(goal.start, best.actions)
+    number = count_kept(goal.start, best.actions)
     if not goal.cuts_parts:
-        most = max(count, in_common(goal.start, target, places=kept.places))
-        kept = Kept(count, most, Proof.CHECKED, places=kept.places)
+        most = max(number, in_common(goal.start, target, places=kept.places))
+        kept = Kept(number, most, Proof.CHECKED, places=kept.places)
     elif kept.places:
-        kept = replace(kept, count=count)
+        kept = replace(kept, count=number)
     else:
-        kept = proved_kept(goal.start, target, count, (kept.most, kept.proof), limits)
+        kept = proved_kept(goal.start, target, number, (kept.most, kept.proof), limits)
     return check_result(goal.start, target, goal.floors, best.actions, best.gpus, kept, limits)
 
 
@@ -213,9 +214,15 @@ def check_result(
 def _refuse(goal: TransitionGoal, most: int, kept: Kept, options: SearchOptions) -> Impossible:
     nothing = Transition(goal.start, goal.target, goal.floors, (), Spare(most), kept)
     if proved := find_frozen(nothing, most, options.limits):
-        would_do = _find_sufficient_floors(goal, most, options)
+        would_do = "lower floors or more GPUs are needed"
+        for lower in (share for share in _LOWER if not options.limits.over):
+            floors = {n: replace(each, rps=each.rps * lower) for n, each in goal.floors.items()}
+            gpus, few = most_gpus(goal.start, goal.target) + most, replace(options, restarts=_TRIES)
+            if find_sequences(replace(goal, floors=floors), gpus, few):
+                would_do = f"with {shown(lower * 100)} % of the floors there is one"
+                break
         return Impossible((proved[1], would_do), Proof.CHECKED, proved[0])
-    reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
+    reasons = [f"none was found with {count(most, 'spare GPU')}"]
     if goal.tool is not None and goal.tool.drains_nodes:
         reasons.append(
             f"{goal.tool} drains a node to cut any GPU of it; mig-parted stops less at once"
@@ -224,20 +231,9 @@ def _refuse(goal: TransitionGoal, most: int, kept: Kept, options: SearchOptions)
         reasons.append("the fleet has no more; lower floors would help most")
     states = [each.state for _, each in goal.start.instances() if each.work is not None]
     if begins := states.count(State.STARTING):
-        what = "1 instance is" if begins == 1 else f"{begins} instances are"
-        reasons.append(f"{what} still starting, and counted only once running: observe again then")
+        what = f"{count(begins, 'instance')} {'is' if begins == 1 else 'are'} still starting"
+        reasons.append(f"{what}, and counted only once running: observe again then")
     return Impossible(tuple(reasons), Proof.NONE)
-
-
-def _find_sufficient_floors(goal: TransitionGoal, most: int, options: SearchOptions) -> str:
-    gpus = most_gpus(goal.start, goal.target) + most
-    for lower in _LOWER:
-        if options.limits.over:
-            break
-        floors = {name: replace(each, rps=each.rps * lower) for name, each in goal.floors.items()}
-        if find_sequences(replace(goal, floors=floors), gpus, replace(options, restarts=_TRIES)):
-            return f"with {shown(lower * 100)} % of the floors there is one"
-    return "lower floors or more GPUs are needed"
 
 
 # --- what is asked for, and what is refused before the search ------------------------------------
@@ -294,30 +290,13 @@ def _pose(
 def _require_possible(start: Deployment, target: Deployment) -> None:
     """A target that is to be reached as it stands is of the same GPUs."""
     for what, side in (("start", start), ("target", target)):
-        for fault in check_deployment(side):
-            if fault.kind != "capacity":
-                raise InvalidProblem(f"the {what} cannot be as it is written: {fault}")
-    old, new = ({card.name: card for card in side.gpus()} for side in (start, target))
-    if alone := sorted(old.keys() ^ new.keys()):
-        has, lacks = ("start", "target") if alone[0] in old else ("target", "start")
-        more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""
+        if why := find_impossible(side):
+            raise InvalidProblem(f"the {what} cannot be as it is written: {why}")
+    for what, was, becomes in unlike_gpus(start, target):
         raise InvalidProblem(
-            f"GPU {alone[0]} is in the {has} and not in the {lacks}{more}; expected the same GPUs "
-            "on both sides, those that stay empty as well"
+            f"{what} is {was} in the start and {becomes} in the target; expected the same GPUs on "
+            "both sides, those that stay empty as well"
         )
-    drivers = [{node.name: node.driver for node in side.nodes} for side in (start, target)]
-    for name, card in old.items():
-        end = new[name]
-        pairs: tuple[tuple[str, str | None, str | None], ...] = (
-            (f"GPU {name} is", card.gpu.key, end.gpu.key),
-            (f"GPU {name} is", card.uuid, end.uuid),
-            (f"node {card.node!r} has driver", drivers[0][card.node], drivers[1][card.node]),
-        )
-        for what, was, becomes in pairs:
-            if None not in (was, becomes) and was != becomes:
-                raise InvalidProblem(
-                    f"{what} {was} in the start and {becomes} in the target; expected the same"
-                )
 
 
 # --- the way back ---------------------------------------------------------------------------------

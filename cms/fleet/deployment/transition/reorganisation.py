@@ -31,16 +31,14 @@ from ..model import Deployment
 from ..turns import Content, contents_of, takes_turns
 from .floors import floors_of
 from .goal import TransitionGoal
-from .model import Kept, Transition, most_gpus
+from .model import Kept, Transition, most_gpus, process_of
 from .order_search import SearchOptions
 from .planner import Impossible, find_order, finish
 
 _Place = tuple[str, int]
 
 
-def reorganise(
-    now: Deployment, plan: Plan, *, most_spare: int | None = None
-) -> Transition | Impossible:
+def reorganise(now: Deployment, plan: Plan) -> Transition | Impossible:
     """Find the way from what runs to a plan whose services share GPUs in time.
 
     Every service keeps the smaller of its old and its new rate at every moment; what a request
@@ -50,8 +48,6 @@ def reorganise(
 
     `now`: Of shares that services take turns in, or empty GPUs. What is another's stays where it
     is, and nothing is put beside it. No switch starts MPS: empty GPUs without it stay empty.
-    `most_spare`: Maximum number of GPUs beyond the larger of before and after; by default all empty
-    ones.
 
     Returns
     -------
@@ -90,14 +86,11 @@ def reorganise(
     )
     floors = floors_of(now, target)
     goal = TransitionGoal(now, target, floors, is_late=False, tool=None)
-    most = most_gpus(now, target)
-    free = sum(cards[place].is_empty for place in after) + len(now.used_gpus())
-    room = free if most_spare is None else most + most_spare
-    for allowed in range(most, max(most, room) + 1):
+    room = sum(cards[place].is_empty for place in after) + len(now.used_gpus())
+    for allowed in range(most_gpus(now, target), room + 1):
         if best := find_order(goal, allowed, SearchOptions(Limits(), restarts=0)):
             return finish(goal, best, Kept(0, 0, Proof.CHECKED), Limits())
-    what = f"{room} GPUs" if most_spare is None else f"{most_spare} spare GPUs"
-    return Impossible((f"no order of switches keeps the floors on {what}",), Proof.NONE)
+    return Impossible((f"no order of switches keeps the floors on {room} GPUs",), Proof.NONE)
 
 
 def assign_contents(
@@ -111,42 +104,31 @@ def assign_contents(
     """
     free = [card for card in now.gpus() if not card.foreign]
     cards = {(c.node, c.index): c for c in free if c.mode is Mode.MPS or not c.is_empty}
-    olds: dict[Content, list[_Place]] = {}
-    for place, card in cards.items():
+    for card in cards.values():
         for each in card.instances:
             if not takes_turns(card, each):
                 raise UnsupportedProblem(
                     f"{card.name} has {each.place}, which is no share that services take turns in; "
                     "expected GPUs that are empty or were shared in time"
                 )
-        olds.setdefault((card.gpu.key, card.instances), []).append(place)
-    sides = list(olds), list(contents)
     worth = {
-        (i, j): _worth(old, new)
-        for i, old in enumerate(sides[0])
-        for j, new in enumerate(sides[1])
-        if old[0] == new[0]
+        (i, j): _worth(card.instances, new)
+        for i, card in enumerate(cards.values())
+        for j, (gpu, new) in enumerate(contents)
+        if card.gpu.key == gpu
     }
-    carried = best_transport([len(places) for places in olds.values()], [*contents.values()], worth)
-    if sum(carried.values()) < sum(contents.values()):
-        need, have = sum(contents.values()), len(cards)
-        why = f"GPUs that the plan takes: {need}; that are there for it: {have}"
-        if more := len(free) - have:
+    carried = best_transport([1] * len(cards), [*contents.values()], worth)
+    if len(carried) < (need := sum(contents.values())):
+        why = f"GPUs that the plan takes: {need}; that are there for it: {len(cards)}"
+        if more := len(free) - len(cards):
             why += f", and {more} empty and not under MPS, which no switch changes"
         return Impossible((why,), Proof.CHECKED)
     after: dict[_Place, tuple[Instance, ...]] = dict.fromkeys(cards, ())
-    left = {at: list(olds[old]) for at, old in enumerate(sides[0])}
-    for (i, j), number in sorted(carried.items()):
-        for _ in range(number):
-            after[left[i].pop(0)] = sides[1][j][1]
-    return after
+    places, news = list(cards), [held for _, held in contents]
+    return after | {places[i]: news[j] for i, j in carried}
 
 
-def _worth(old: Content, new: Content) -> int:
+def _worth(old: Sequence[Instance], new: Sequence[Instance]) -> int:
     """What is loaded and stays in use, then whether nothing changes at all."""
-    shared = _processes(old[1]) & _processes(new[1])
-    return 2 * shared.total() + (old[1] == new[1])
-
-
-def _processes(held: Sequence[Instance]) -> Counter[tuple[str, str]]:
-    return Counter((each.profile, each.work.service) for each in held if each.work is not None)
+    shared = Counter(map(process_of, old)) & Counter(map(process_of, new))
+    return 2 * shared.total() + (old == new)

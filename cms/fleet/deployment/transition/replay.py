@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -15,17 +15,6 @@ from ..model import Deployment, FleetGpu
 from .model import Action, What
 
 _Place = tuple[str, int]
-
-
-def count_kept(start: Deployment, actions: Iterable[Action]) -> int:
-    """Count the instances with work that no action removes."""
-    gone = Counter((action.gpu, each) for action in actions for each in action.removes)
-    there = Counter(
-        ((card.node, card.index), each)
-        for card, each in start.instances()
-        if each.is_managed and each.work is not None
-    )
-    return (there - gone).total()
 
 
 class CapacityChanges(NamedTuple):

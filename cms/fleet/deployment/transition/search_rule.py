@@ -5,19 +5,22 @@ See :mod:`~cms.fleet.deployment.transition.order_search` for A to D.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from ..instance import Instance, Mode, State
-from .goal import TrackedInstance, Use, sum_supplies
+from .goal import Pool, TrackedInstance, Use, sum_supplies
+from .model import slots_of
 from .search_state import Cover, SearchState
 
 T = TypeVar("T")
+#: A cover with how good it is.
+Scored = tuple[tuple[float, ...], Cover]
 #: What goes, each with its GPU.
 Gone = tuple[tuple[int, TrackedInstance], ...]
 #: What the floors must be able to miss, by service.
-Needs = Sequence[tuple[int, int]]
+Needs = Mapping[int, int]
 #: Openings for which covers are looked for at once: the cheapest ones.
 _TRIED = 24
 #: Where something is random, the share of empty GPUs that are left for covers.
@@ -72,25 +75,24 @@ def fill_openings(state: SearchState) -> Iterator[Choice]:
     """A: iterate over free openings and what is wanted there, what waits most first."""
     goal, rng = state.goal, state.settings.rng
     #: Of openings that are alike, the best, by their pools.
-    best: dict[tuple[int, ...], tuple[tuple[bool, int], int]] = {}
+    best: dict[tuple[Pool, ...], tuple[tuple[bool, int], int]] = {}
     for number in sorted(state.free):
-        opening, score = goal.openings[number], (False, 0)
-        gpu = opening.gpus[0]
+        opening = goal.openings[number]
+        gpu, score = opening.gpus[0], (False, 0)
+        pools: tuple[Pool, ...] = (opening.pool,)
         if opening.batch >= 0:
             if rng is not None and rng.random() < _WAITS:
                 continue
             can = state.busy.isdisjoint(opening.gpus) and state.share_out(opening.batch) is not None
-            pools = goal.list_pools(opening.batch)
-        elif opening.switched is not None:
-            if state.can_take(gpu):
+            pools = goal.pools[opening.batch]
+        elif can := state.can_take(gpu):
+            if opening.switched is not None:
                 yield Choice(opening=number)
-            continue
-        else:
-            can, pools = state.can_take(gpu), (opening.pool,)
+                continue
             score = bool(state.gpus[gpu].held), len(state.open_on[gpu])
         if can and (pools not in best or score > best[pools][0]):
             best[pools] = score, number
-    uses = {pools: [u for p in pools if p >= 0 for u in state.need[p]] for pools in best}
+    uses = {pools: [use for pool in pools for use in state.need.get(pool, ())] for pools in best}
     rank = _rank_uses(state, {use for own in uses.values() for use in own})
     waiting: list[tuple[tuple[float, int], int, int | None]] = []
     for pools, (_, number) in best.items():
@@ -139,8 +141,7 @@ def clear_openings(state: SearchState) -> Iterator[Choice]:
     """
     found = [one for one in _list_blocked(state) if state.can_miss(one[2])]
     found.sort(key=lambda one: len(one[1]))
-    scored = ((_waste(state, gone, needs), (number, gone, needs)) for number, gone, needs in found)
-    for number, gone, needs in _in_order(state, scored):
+    for number, gone, needs in _in_order(state, ((_weigh(state, one[2]), one) for one in found)):
         is_there = all(each in state.gpus[gpu].held for gpu, each in gone)
         if is_there and state.can_miss(needs) and _can_begin(state, number, gone):
             yield _clear(state, number, gone)
@@ -158,7 +159,10 @@ def _can_begin(state: SearchState, number: int, gone: Gone) -> bool:
 
 def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...] = ()) -> Choice:
     blockage = state.blockages.get(number)
-    is_at_once = blockage is not None and blockage.is_at_once
+    # what is in the very place, or on all of the GPUs, goes as something comes
+    is_at_once = blockage is not None and (
+        blockage.is_restart or state.goal.openings[number].instance is None
+    )
     return Choice(covers, () if is_at_once else gone, number)
 
 
@@ -184,11 +188,9 @@ def _list_blocked(state: SearchState) -> Iterator[tuple[int, Gone, Needs]]:
                 yield -1, gone, sum_supplies(each for _, each in gone)
 
 
-def _waste(state: SearchState, gone: Gone, needs: Needs) -> float:
-    weight = state.goal.weight
-    if state.goal.tool is None:  # what a switch brings back at once is not lost
-        return sum(amount * weight[service] for service, amount in needs)
-    return sum(each.supply * weight[each.service] for _, each in gone if each.supply)
+def _weigh(state: SearchState, needs: Needs) -> float:
+    """Return what goes or lacks as shares of the floors."""
+    return sum(amount * state.goal.weight[service] for service, amount in needs.items())
 
 
 def cover_openings(state: SearchState) -> Iterator[Choice]:
@@ -201,14 +203,17 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
         return
     prices: list[tuple[float, tuple[int, Gone, Needs]]] = []
     for number, gone, needs in _list_blocked(state):
-        lacks = [(s, lack) for s, amount in needs if (lack := amount - state.spared(s)) > 0]
-        price = sum(lack * state.goal.weight[service] for service, lack in lacks)
-        prices.append((price, (number, gone, lacks)))
+        lacks = {s: lack for s, amount in needs.items() if (lack := amount - state.spared(s)) > 0}
+        prices.append((_weigh(state, lacks), (number, gone, lacks)))
     ready = []
     for number, gone, lacking in _in_order(state, prices)[:_TRIED]:
         covers = find_covers(state, number, gone, lacking)
         if covers is not None:
-            taken = sum(_count_slots(state, cover) for cover in covers)
+            taken = sum(
+                1 if cover.old is not None and not cover.old.supply
+                else slots_of(state.goal.cards[gpu].gpu, each.profile).bit_count()
+                for cover in covers for gpu, each in cover.places
+            )  # fmt: skip
             cost = taken / max(1, _unlocked(state, number, gone))
             ready.append((cost, (number, gone, lacking, covers)))
     done, reserved = len(state.actions), set[int]()
@@ -239,15 +244,6 @@ def _move_processes(state: SearchState) -> Iterator[Choice]:
             yield Choice((Cover(tuple((other, each) for each in to_be), opening=number),))
 
 
-def _count_slots(state: SearchState, cover: Cover) -> int:
-    if cover.old is not None and not cover.old.supply:
-        return 1
-    goal = state.goal
-    return sum(
-        goal.slots(goal.cards[gpu].gpu, each.profile).bit_count() for gpu, each in cover.places
-    )
-
-
 def _unlocked(state: SearchState, number: int, gone: Gone) -> int:
     """Count the slots of the openings that nothing else is in the way of."""
     goal, slots = state.goal, 0
@@ -266,20 +262,19 @@ def drop_instances(state: SearchState) -> Iterator[Choice]:
     found = []
     for choice in remove_rest(state):
         slots = sum(each.slots.bit_count() for _, each in choice.gone)
-        found.append((-slots / (0.01 + _waste(state, choice.gone, ())), choice))
+        waste = _weigh(state, sum_supplies(each for _, each in choice.gone))
+        found.append((-slots / (0.01 + waste), choice))
     yield from _in_order(state, found)
-
-
-# --- what covers for instances that the floors would miss, before they go -------------------------
-
-# Temporary instances in any room there is. By tools that repartition whole GPUs: instances that
-# idle, or that do something else that can be missed, and empty GPUs.
 
 
 def find_covers(
     state: SearchState, number: int, gone: Gone, lacks: Needs
 ) -> tuple[Cover, ...] | None:
-    """Find covers for what services lack as something goes for an opening."""
+    """Find covers for what services lack as something goes for an opening, before it goes.
+
+    Temporary instances in any room there is. By tools that repartition whole GPUs: instances that
+    idle, or that do something else that can be missed, and empty GPUs.
+    """
     goal, trial = state.goal, state.copy()
     shut: dict[int, int] = {gpu: -1 for gpu, _ in gone}
     if number >= 0:
@@ -287,31 +282,34 @@ def find_covers(
         trial.most -= state.new_in_use(number)
         if opening.instance is not None:
             shut = {opening.gpus[0]: opening.slots}
-    needed = {service for service, _ in sum_supplies(each for _, each in gone)}
+    needed = sum_supplies(each for _, each in gone).keys()
     covers: list[Cover] = []
-    left = dict(lacks)
-    while left:
-        service = next(iter(left))
+    while lacks:
+        service = next(iter(lacks))
         if goal.cuts_parts:
-            cover = _find_room(trial, service, left[service], shut)
+            found = _list_best_rooms(trial, service, lacks[service], shut)
         else:
-            cover = _find_instance(trial, service, left[service], shut, gone, needed)
-            cover = cover or _find_empty_batch(trial, left)
-        if cover is None:
+            found = _list_instances(trial, service, lacks[service], shut, gone, needed)
+        best = max(found, key=itemgetter(0), default=None)
+        if best is None and not goal.cuts_parts:
+            best = max(_list_empty_batches(trial, lacks), key=itemgetter(0), default=None)
+        if best is None:
             return None
-        trial.cover(cover)
-        covers.append(cover)
-        left = goal.subtract(left, (each for _, each in cover.places))
+        trial.cover(best[1])
+        covers.append(best[1])
+        lacks = goal.subtract(lacks, (each for _, each in best[1].places))
     return tuple(covers)
 
 
-def _find_room(state: SearchState, service: int, lack: int, shut: dict[int, int]) -> Cover | None:
-    """Find the best room for a temporary instance of a service.
+def _list_best_rooms(
+    state: SearchState, service: int, lack: int, shut: Mapping[int, int]
+) -> Iterator[Scored]:
+    """Iterate over rooms for temporary instances of a service.
 
-    One that covers most for its slots, then out of the way of what comes, then on the fullest GPU.
+    Best is what covers most for its slots, then out of the way of what comes, then on the fullest
+    GPU.
     """
     goal = state.goal
-    best: tuple[tuple[float, ...], Cover] | None = None
     for gpu, card in enumerate(state.gpus):
         closed = shut.get(gpu, 0)
         if closed < 0 or (goal.ends[gpu].mode is not card.mode and card.held):
@@ -320,14 +318,8 @@ def _find_room(state: SearchState, service: int, lack: int, shut: dict[int, int]
         for number in state.open_on.get(gpu, ()):
             waiting |= goal.openings[number].slots
         for cover, use, slots in list_rooms(state, gpu, goal.covers[service], closed):
-            score = (
-                min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3),
-                -(slots & waiting).bit_count(),
-                card.slots.bit_count(),
-            )
-            if best is None or score > best[0]:
-                best = score, cover
-    return None if best is None else best[1]
+            part = min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3)
+            yield (part, -(slots & waiting).bit_count(), card.slots.bit_count()), cover
 
 
 def list_rooms(
@@ -346,12 +338,12 @@ def list_rooms(
                     yield Cover(((gpu, Instance(use.profile, start, use.work)),)), use, slots
 
 
-def _find_instance(
-    state: SearchState, service: int, lack: int, shut: dict[int, int], gone: Gone,
-    needed: set[int],
-) -> Cover | None:  # fmt: skip
-    """Have an instance that can be missed supply a service: idle ones first."""
-    goal, best = state.goal, None
+def _list_instances(
+    state: SearchState, service: int, lack: int, shut: Mapping[int, int], gone: Gone,
+    needed: Container[int],
+) -> Iterator[Scored]:  # fmt: skip
+    """Iterate over instances that can be missed and could supply a service: idle ones are best."""
+    goal = state.goal
     uses: dict[tuple[str, str], list[Use]] = {}
     for use in (goal.uses[number] for number in goal.covers[service]):
         uses.setdefault((use.gpu, use.profile), []).append(use)
@@ -369,20 +361,16 @@ def _find_instance(
             if not own.is_managed or own.state is not State.RUNNING or (gpu, each) in gone:
                 continue
             for use in uses.get((key, own.profile), ()):
-                part = min(use.supply, lack) / use.slots.bit_count()
+                part = min(use.supply, lack) / use.slots.bit_count() * state.settings.noise(0.3)
                 wanted = (goal.openings[number].slots for number in state.open_on.get(gpu, ()))
                 free = not any(slots & each.slots for slots in wanted)
-                score = own.work is None, free, part * state.settings.noise(0.3)
-                if best is None or score > best[0]:
-                    instance = Instance(own.profile, own.start, use.work)
-                    best = score, Cover(((gpu, instance),), each)
-    return None if best is None else best[1]
+                instance = Instance(own.profile, own.start, use.work)
+                yield (own.work is None, free, part), Cover(((gpu, instance),), each)
 
 
-def _find_empty_batch(state: SearchState, lacks: dict[int, int]) -> Cover | None:
-    """Repartition an empty GPU, or an empty node's, for most of what is lacking."""
+def _list_empty_batches(state: SearchState, lacks: Needs) -> Iterator[Scored]:
+    """Iterate over empty GPUs, or empty nodes', to be repartitioned for most of what is lacking."""
     goal, tried = state.goal, set[object]()
-    best: tuple[float, Cover] | None = None
     for gpus in goal.batches:
         if any(state.gpus[n].held or state.gpus[n].mode is not Mode.MIG for n in gpus):
             continue
@@ -390,28 +378,26 @@ def _find_empty_batch(state: SearchState, lacks: dict[int, int]) -> Cover | None
         if key in tried or not state.busy.isdisjoint(gpus):
             continue
         tried.add(key)
-        left, worth, places = dict(lacks), 0.0, list[tuple[int, Instance]]()
+        left, worth, places = lacks, 0.0, list[tuple[int, Instance]]()
         for gpu in gpus[: max(0, state.most - state.in_use)]:
-            gain, instances = _fill_with_covers(state, gpu, left)
+            gain, instances = max(_list_layouts(state, gpu, left), key=itemgetter(0))
             worth += gain
             places += [(gpu, each) for each in instances]
             left = goal.subtract(left, instances)
-        if worth and (best is None or worth > best[0]):
-            best = worth, Cover(tuple(places))
-    return None if best is None else best[1]
+        if worth:
+            yield (worth,), Cover(tuple(places))
 
 
-def _fill_with_covers(
-    state: SearchState, gpu: int, lacks: dict[int, int]
-) -> tuple[float, list[Instance]]:
-    """Say what a GPU is to have to cover most of what is lacking, and how much that is."""
-    goal = state.goal
-    device = goal.cards[gpu].gpu
+def _list_layouts(
+    state: SearchState, gpu: int, lacks: Needs
+) -> Iterator[tuple[float, list[Instance]]]:
+    """Iterate over what a GPU could have of what is lacking, with how much that covers."""
+    goal, device = state.goal, state.goal.cards[gpu].gpu
     uses: dict[str, list[Use]] = {}
     for use in (goal.uses[number] for service in lacks for number in goal.covers[service]):
         if use.gpu == device.key and use.profile in goal.allowed[gpu]:
             uses.setdefault(use.profile, []).append(use)
-    best: tuple[float, list[Instance]] = 0.0, []
+    yield 0.0, []
     for layout in device.maximal_layouts_around((), tuple(sorted(uses))) if uses else ():
         left, worth, instances = dict(lacks), 0.0, list[Instance]()
         for profile, start in sorted(layout, key=lambda place: tuple(place), reverse=True):
@@ -425,6 +411,4 @@ def _fill_with_covers(
                 worth += gain
                 left[use.service] -= use.supply
                 instances.append(Instance(profile, start, use.work))
-        if worth > best[0]:
-            best = worth, instances
-    return best
+        yield worth, instances

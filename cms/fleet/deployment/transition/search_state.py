@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
 from typing import NamedTuple, TypeVar
 
 from ..instance import Instance, Mode, State
-from .goal import Blockage, TrackedInstance, TransitionGoal, hold
+from .goal import Blockage, Pool, TrackedInstance, TransitionGoal, hold
 from .model import Action, What
 
 T = TypeVar("T")
@@ -77,19 +77,18 @@ class SearchState:
         self.goal, self.most, self.settings = goal, most, settings or SearchSettings()
         self.gpus = list(goal.firsts)
         self.slack = [-floor for floor in goal.floor]  # by service: what can be missed now
-        self.old = [0] * len(goal.services)  # by service: what those supply that go
         #: By service: how many go that have so much supply and so many slots.
         self.going: list[dict[tuple[int, int], int]] = [{} for _ in goal.services]
         for state in self.gpus:
             for each in state.held:
                 self._count(each, 1)
         #: By pool: ``{use: how many are still to come}``.
-        self.need = [dict(each) for each in goal.needs]
+        self.need = {pool: dict(each) for pool, each in goal.needs.items()}
         self.in_use = sum(bool(state.held) for state in self.gpus)
         self.actions: list[Action] = []
         #: By action: the number of what happens at once, 0 where it happens alone.
         self.groups: list[int] = []
-        self._group = self._groups = 0
+        self._group = 0
         #: By service: what is being created, and counts only for how much still has to
         #: come.
         self.withheld = [0] * len(goal.services)
@@ -100,23 +99,22 @@ class SearchState:
         self.free: set[int] = set()  # openings that nothing is in the way of
         #: Openings of which the processes have come to another GPU.
         self.moved: frozenset[int] = frozenset()
-        self.is_covered = False  # whether anything temporary has come
         self.filled: frozenset[int] = frozenset()  # batches to which layouts have come
-        self.room: Counter[int] = Counter()  # by pool of layouts: GPUs that can have one
+        self.room: Counter[Pool] = Counter()  # by pool of layouts: GPUs that can have one
         for number, opening in enumerate(goal.openings):
             if opening.batch < 0 or self._is_wanted(opening.batch):
                 for gpu in opening.gpus:
                     self.open_on[gpu] = (*self.open_on.get(gpu, ()), number)
                 self._look_at(number)
             if opening.batch >= 0:
-                self.room.update(goal.list_pools(opening.batch))
+                self.room.update(goal.pools[opening.batch])
 
     def copy(self, settings: SearchSettings | None = None) -> SearchState:
         """Return the same state, to go on from in another way."""
         other = object.__new__(SearchState)
         for name, value in self.__dict__.items():
             other.__dict__[name] = value.copy() if isinstance(value, list | dict | set) else value
-        other.need = [dict(each) for each in self.need]
+        other.need = {pool: dict(each) for pool, each in self.need.items()}
         other.settings = self.settings if settings is None else settings
         return other
 
@@ -149,9 +147,9 @@ class SearchState:
         at = self.goal.batch_of.get(gpu, -1)
         return -1 if at in self.filled else at
 
-    def can_miss(self, needs: Iterable[tuple[int, int]]) -> bool:
+    def can_miss(self, needs: Mapping[int, int]) -> bool:
         """Whether the floors hold without so much of some services."""
-        return all(amount <= self.spared(service) for service, amount in needs)
+        return all(amount <= self.spared(service) for service, amount in needs.items())
 
     def spared(self, service: int) -> int:
         """Return what can be missed of a service by what has ended."""
@@ -166,7 +164,8 @@ class SearchState:
         if service < 0:
             return -2.0
         weight = self.goal.weight[service]
-        return (self.old[service] - self.slack[service]) * weight if weight else -1.5
+        goes = sum(supply * n for (supply, _), n in self.going[service].items())
+        return (goes - self.slack[service]) * weight if weight else -1.5
 
     def layout_urgency(self, use: int) -> float:
         """Return how much waits for what a layout has places for."""
@@ -175,15 +174,15 @@ class SearchState:
             for pool in self.goal.layouts[~use].pools
         )
 
-    def share_out(self, at: int, *, is_random: bool = False) -> dict[int, int] | None:
+    def share_out(self, at: int, *, is_random: bool = False) -> dict[Pool, int] | None:
         """Say how many layouts of each pool a batch takes; None if it cannot, or can wait.
 
         As many as are left and fit, or some at random; what is left must have room elsewhere.
         """
-        own = Counter(self.goal.list_pools(at))
-        found, spare, rng = dict[int, int](), self.most - self.in_use, self.settings.rng
+        own = Counter(self.goal.pools[at])
+        found, spare, rng = dict[Pool, int](), self.most - self.in_use, self.settings.rng
         for pool, size in own.items():
-            left = len(self.need[pool]) if pool >= 0 else 0
+            left = len(self.need.get(pool, ()))
             least, most = max(0, left - self.room[pool] + size), min(size, left)
             if is_random and rng is not None and rng.random() < 0.5 and most:
                 most = rng.randint(max(least, 1), most)
@@ -232,7 +231,7 @@ class SearchState:
         self._change(What.CREATE, gpu, (), (new,))
 
     def _take(
-        self, gpu: int, instance: Instance, pool: int, use: int | None = None
+        self, gpu: int, instance: Instance, pool: Pool, use: int | None = None
     ) -> TrackedInstance:
         """Return an instance that is wanted, with a use of its pool, or with what waits most."""
         need, uses = self.need[pool], self.goal.uses
@@ -252,7 +251,7 @@ class SearchState:
 
     def cover(self, cover: Cover) -> None:
         """Have temporary instances come."""
-        goal, self.is_covered = self.goal, True
+        goal = self.goal
         if cover.opening >= 0:
             (home,) = goal.openings[cover.opening].gpus
             self.moved |= {cover.opening}
@@ -287,7 +286,7 @@ class SearchState:
                 self._change(What.DELETE, gpu, (each,), ())
 
     def repartition(
-        self, at: int, take: dict[int, int] | None = None, use: int | None = None
+        self, at: int, take: dict[Pool, int] | None = None, use: int | None = None
     ) -> None:
         """Repartition the GPUs of a batch for layouts of each pool, for `use` alone, or for none.
 
@@ -311,7 +310,7 @@ class SearchState:
             if other >= 0 and ((other == at and fills) or not self._is_wanted(other)):
                 self._close(number)
         if fills:
-            self.room.subtract(goal.list_pools(at))
+            self.room.subtract(goal.pools[at])
             self.filled |= {at}
 
     def _fill_gpu(self, gpu: int, use: int | None, *, is_filled: bool) -> None:
@@ -339,11 +338,10 @@ class SearchState:
     def _begin_group(self, at: int) -> None:
         tool = self.goal.tool
         if len(self.goal.batches[at]) > 1 or (tool is not None and tool.drains_nodes):
-            self._groups += 1
-            self._group = self._groups
+            self._group = 1 + len(self.actions)
 
     def _is_wanted(self, at: int) -> bool:
-        return any(self.need[pool] for pool in self.goal.list_pools(at) if pool >= 0)
+        return any(self.need.get(pool) for pool in self.goal.pools[at])
 
     def _close(self, number: int) -> None:
         del self.blockages[number]
@@ -352,15 +350,12 @@ class SearchState:
             self.open_on[gpu] = tuple(each for each in self.open_on[gpu] if each != number)
 
     def _look_at(self, number: int) -> None:
-        """Find out what is in the way of an opening: not what does nothing, and takes up work."""
+        """Find out what is in the way of an opening."""
         opening = self.goal.openings[number]
         if number in self.moved:
             opening = opening._replace(switched=())
         self.blockages[number] = found = self.goal.find_blockage(self.gpus, opening)
-        if found is not None and (not found.gone or found.only_idles):
-            self.free.add(number)
-        else:
-            self.free.discard(number)
+        (self.free.add if found is not None and found.is_free else self.free.discard)(number)
 
     def _refresh(self, gpu: int) -> None:
         for number in self.open_on.get(gpu, ()):
@@ -396,7 +391,6 @@ class SearchState:
         if each.supply:
             self.slack[each.service] += by * each.supply
             if each.goes:
-                self.old[each.service] += by * each.supply
                 going = self.going[each.service] = dict(self.going[each.service])
                 _add(going, (each.supply, each.slots.bit_count()), by)
 

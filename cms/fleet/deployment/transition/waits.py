@@ -41,7 +41,7 @@ from ..checking import check_gpu
 from ..instance import Instance
 from ..model import Deployment, FleetGpu
 from .durations import Durations, Timed
-from .model import Action, Floor, What, slots_of
+from .model import Action, Floor, What, all_slots
 from .replay import list_changes, list_uses, most_in_use
 
 _Place = tuple[str, int]
@@ -121,11 +121,9 @@ def _for_layouts(start: Deployment, actions: Sequence[Action], waits: list[set[i
             last[gpu], since[gpu] = at, []
             continue
         if action.adds:
-            comes = sum(slots_of(card, each) for each in action.adds)
             removers = [b for b in before if actions[b].removes]
-            in_place = [
-                b for b in removers if comes & sum(slots_of(card, e) for e in actions[b].removes)
-            ]
+            comes = all_slots(card.gpu, action.adds)
+            in_place = [b for b in removers if comes & all_slots(card.gpu, actions[b].removes)]
             faults: tuple[Violation, ...] = ()
             for ended in (in_place, removers):  # those in its slots; all for sums and maxima
                 most = tuple(_list_most(card, actions, every, ended))
@@ -190,30 +188,25 @@ def find_short_order(
     max_parallel: int | None = None,
 ) -> ShortOrder:
     """Find a sequence that takes less time; if it uses fewer GPUs, it has to stay with those."""
-    best = ordered(start, actions, floors, most_gpus)
-    timed, begin = _begin(start, best, durations, max_parallel)
+
+    def order(sequence: Sequence[Action]) -> tuple[tuple[Action, ...], Timed]:
+        done = ordered(start, sequence, floors, most_gpus)
+        return done, Timed.of(start, done, durations, max_parallel)
+
+    best, timed = order(actions)
     for _ in range(_ROUNDS):
         ranks = [
-            begin[at] + (0 if each.removes else timed.takes[at]) for at, each in enumerate(best)
+            begin + (0 if each.removes else takes)
+            for each, begin, takes in zip(best, timed.begin, timed.takes, strict=True)
         ]
-        order = sorted(range(len(best)), key=ranks.__getitem__)
-        again = ordered(start, [best[at] for at in order], floors, most_gpus)
-        then, found = _begin(start, again, durations, max_parallel)
-        if then.end(found) >= timed.end(begin):
+        again, then = order([best[at] for at in sorted(range(len(best)), key=ranks.__getitem__)])
+        if then.end >= timed.end:
             break
-        best, timed, begin = again, then, found
+        best, timed = again, then
     used = most_in_use(list_uses(start, best))
     if used < most_gpus:
         return find_short_order(start, best, floors, used, durations, max_parallel)
-    return ShortOrder(timed.end(begin), best, used)
-
-
-def _begin(
-    start: Deployment, actions: Sequence[Action], durations: Durations, max_parallel: int | None,
-    *, by_node: bool = False,
-) -> tuple[Timed, list[int]]:  # fmt: skip
-    timed = Timed.of(start, actions, durations, max_parallel, by_node=by_node)
-    return timed, timed.begin([action.after for action in actions])
+    return ShortOrder(timed.end, best, used)
 
 
 def order_groups(
@@ -243,5 +236,4 @@ def order_groups(
         for at, group in enumerate(groups)
     ]
     done = _with_waits(done, together)
-    timed, begin = _begin(start, done, durations, max_parallel, by_node=True)
-    return ShortOrder(timed.end(begin), done, used)
+    return ShortOrder(Timed.of(start, done, durations, max_parallel, by_node=True).end, done, used)

@@ -9,7 +9,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -81,24 +81,27 @@ def align_target(start: Deployment, target: Deployment, *, clears: bool) -> Depl
 
 def _align(card: FleetGpu, end: FleetGpu) -> tuple[Instance, ...]:
     """Say what each instance is to do, as few of them as can be something else."""
+    # what is there already; work at another place, which is kept where it is; what else is alike
+    rules: tuple[Callable[[Instance, Instance], bool], ...] = (
+        is_kept,
+        lambda now, then: is_kept(replace(now, start=None), replace(then, start=None)),
+        lambda now, then: now.is_managed and _what(now) == _what(then),
+    )
     left, found = list(end.instances), dict[int, Instance]()
-    for number, now in enumerate(card.instances):
-        same = next((then for then in left if is_kept(now, then)), None)
-        if same is None:  # the same work at another place is kept where it is
-            own = replace(now, start=None)
-            same = next((then for then in left if is_kept(own, replace(then, start=None))), None)
-        if same is not None:
-            left.remove(same)
-            found[number] = replace(now, state=same.state)
+    for fits in rules:
+        for number, now in enumerate(card.instances):
+            then = next((each for each in left if number not in found and fits(now, each)), None)
+            if then is not None:
+                left.remove(then)
+                found[number] = replace(now, work=then.work, state=then.state)
     for number, now in enumerate(card.instances):
         if number not in found:
-            what = now.profile, now.owner, now.is_whole
-            alike = (e for e in left if now.is_managed and (e.profile, e.owner, e.is_whole) == what)
-            if (then := next(alike, None)) is None:
-                raise _foreign_error(card, now, "would be cut anew")
-            left.remove(then)
-            found[number] = replace(now, work=then.work, state=then.state)
+            raise _foreign_error(card, now, "would be cut anew")
     return tuple(found[number] for number in range(len(card.instances)))
+
+
+def _what(each: Instance) -> tuple[str, str | None, bool]:
+    return each.profile, each.owner, each.is_whole
 
 
 def refuse_foreign(cards: Iterable[FleetGpu]) -> None:
