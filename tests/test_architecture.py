@@ -143,11 +143,11 @@ BUDGETS = {
     "algorithms.muxflow": 542,
     "algorithms.ptas": 505,
     "instances": 2_169,
-    "cms.cli": 5_217,
-    "cms.fleet": 39_066,
+    "cms.cli": 5_038,
+    "cms.fleet": 37_583,
     "proofs_checks": 15_490,
     "bench": 12_102,
-    "tests": 49_994,
+    "tests": 49_649,
 }
 
 
