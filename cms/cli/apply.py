@@ -153,9 +153,6 @@ def apply(
         return _carry_out(session, prepared, journal, parallel, max_failures)
 
 
-# -- the way to the target -------------------------------------------------------------------------
-
-
 class _Way(NamedTuple):
     """A transition, the floor that was asked for in words, and further lines about it."""
 
@@ -267,9 +264,6 @@ def _read_known_rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
         service: [(at * told.step_s, rate) for at, rate in enumerate(every) if rate is not None]
         for service, every in told.rates_rps.items()
     }
-
-
-# -- carrying it out -------------------------------------------------------------------------------
 
 
 def _prepare(session: Session, head: Head) -> Apply:

@@ -290,9 +290,6 @@ def _simulate_day(session: Session, how: dict[str, Any], title: str, output: Pat
     return Exit.FAILED if day.verdict == "violated" else Exit.ANSWER
 
 
-# -- load curves -----------------------------------------------------------------------------------
-
-
 @command()
 def calibrate(
     session: Session,

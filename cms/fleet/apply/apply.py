@@ -29,8 +29,6 @@ from .slurm import Slurm
 from .tool import ActionFailed, Job, Look, Tool, Worker
 from .units import Seat, Unit, list_units, refuse_units, shorten
 
-__all__ = ["TOOLS", "Apply", "begin_undo", "find_tool"]
-
 #: What carries out the changes of each tool.
 TOOLS: dict[str, Callable[[Job], Tool]] = {
     "nvidia-smi": NvidiaSmi, "mig-parted": MigParted, "gpu-operator": GpuOperator, "slurm": Slurm,

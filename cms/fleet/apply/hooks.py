@@ -13,8 +13,6 @@ from ..deployment.transition import Transition
 from .tool import ActionFailed, Ran, Shell, Turn
 from .units import Seat
 
-__all__ = ["HOOKS", "Hooks"]
-
 #: The commands that there have to be.
 HOOKS = ("start", "stop", "ready", "drained")
 _ASKED = {"start": "ready", "stop": "drained"}

@@ -22,8 +22,6 @@ from ..deployment.transition import PartitioningTool, Transition
 from ..deployment.transition.document import transition_from_json, transition_to_json
 from .units import Unit, shorten
 
-__all__ = ["FORMAT", "Head", "Journal", "hold_lock", "user_name"]
-
 FORMAT = "cms-apply-state"
 
 

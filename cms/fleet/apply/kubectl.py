@@ -37,8 +37,6 @@ from .nvidia_smi import list_cuts
 from .tool import ActionFailed, Job, Look, Turn
 from .units import Seat, Unit
 
-__all__ = ["Deployments", "GpuOperator"]
-
 _CONFIG, _STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
 _CORDONED, _WORKLOAD = "cms.cordoned", "cms.workload"
 _COST = "controller.kubernetes.io/pod-deletion-cost"

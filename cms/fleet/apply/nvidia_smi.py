@@ -26,8 +26,6 @@ from ..deployment.observation.nvidia_smi import read_nvidia_smi
 from .tool import ActionFailed, Job, Look, Ran
 from .units import Place, Seat, Unit, find_place
 
-__all__ = ["MigParted", "NvidiaSmi", "list_cuts", "write_scripts"]
-
 #: What a node is asked; every reader takes it from the texts of `nvidia-smi` alone.
 _LISTING = "nvidia-smi mig -lgi; nvidia-smi -q -x; nvidia-smi -L"
 _READS = 3
@@ -258,8 +256,6 @@ def _slots(card: FleetGpu, place: Place) -> range:
     profile, start = place
     return range(start or 0, (start or 0) + card.gpu.profile(profile).memory)
 
-
-# --- scripts --------------------------------------------------------------------------------------
 
 _HEAD = """\
 #!/bin/sh

@@ -18,8 +18,6 @@ from .journal import Journal
 from .tool import ActionFailed, Look, Shell, Tool, Turn, Worker
 from .units import Seat, Unit
 
-__all__ = ["PER_NODE", "Outcome", "Runner", "find_makespan"]
-
 #: Units that are under way at once on a node, in the mean.
 PER_NODE = 8
 #: Looks at a listing that may lag behind the command that changed it.

@@ -17,8 +17,6 @@ from .nvidia_smi import MigParted
 from .tool import ActionFailed, Look
 from .units import Unit
 
-__all__ = ["Slurm"]
-
 _REASON = "cms: cut anew"
 #: In states of nodes on which something runs or may begin, and that do not answer.
 _BUSY, _SILENT = re.compile("alloc|mixed|compl|unknown"), re.compile("unknown|not_resp")

@@ -20,8 +20,6 @@ from ..deployment.model import FleetGpu, FleetNode
 from ..deployment.transition import Transition
 from .units import Seat, Unit
 
-__all__ = ["ActionFailed", "Job", "Look", "Ran", "Shell", "Tool", "Turn", "Worker"]
-
 
 class ActionFailed(CmsError, RuntimeError):
     """An action cannot be begun, or has not ended as it should; the message says why."""

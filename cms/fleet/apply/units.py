@@ -14,11 +14,6 @@ from ..deployment.instance import Instance, Kind, Mode, StartSource, State
 from ..deployment.model import Deployment, FleetGpu
 from ..deployment.transition import Action, PartitioningTool, Transition, What
 
-__all__ = [
-    "Place", "Seat", "Unit", "find_place", "list_units", "on_the_way", "open_starts",
-    "refuse_units", "shorten",
-]  # fmt: skip
-
 #: Profile and start.
 Place: TypeAlias = tuple[str, int | None]
 _Key: TypeAlias = tuple[str, int]  # of a GPU: node and index

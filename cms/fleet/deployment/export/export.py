@@ -18,10 +18,6 @@ from ..model import Deployment, FleetGpu, FleetNode
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = [
-    "END", "HEAD", "Export", "ExportOptions", "find_current", "name_by_driver", "named_by",
-    "refuse_unnumbered", "remove_head", "render", "require_word",
-]  # fmt: skip
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _WORD = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?", re.ASCII)
@@ -76,9 +72,6 @@ class Export:
     executables: tuple[str, ...] = ()
 
 
-# --- templates ------------------------------------------------------------------------------------
-
-
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -122,9 +115,6 @@ def remove_head(text: str) -> str:
     if text.startswith(HEAD):
         return text.partition(END + "\n")[2] or text
     return text
-
-
-# --- what is refused ------------------------------------------------------------------------------
 
 
 def require_word(text: str, what: str) -> str:

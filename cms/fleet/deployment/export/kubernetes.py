@@ -24,8 +24,6 @@ from .notes import assemble
 from .routes import Route, find_routes, group_name
 from .workloads import Workload, find_workloads, resource_of
 
-__all__ = ["write"]
-
 _PLACEHOLDER = "example.invalid/replace-this-image"
 _CLAIMS, _ROUTES = "claims.yaml", "routes.yaml"
 _ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
@@ -59,9 +57,6 @@ def write(target: str, deployment: Deployment, options: ExportOptions) -> Export
             files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
         facts["classes"] = classes
     return assemble(target, deployment, options, files, **facts)
-
-
-# --- claims ---------------------------------------------------------------------------------------
 
 
 class _Claim(NamedTuple):
@@ -99,9 +94,6 @@ def _device_class(profile: str) -> dict[str, str]:
         selector += f" && {_ATTRIBUTES}.profile == '{profile}'"
     name = f"cms-{re.sub(r'[^a-z0-9]+', '-', name)}.gpu.nvidia.com"
     return {"name": name, "resource": resource_of(profile), "selector": selector}
-
-
-# --- the overlay ----------------------------------------------------------------------------------
 
 
 class _Base(NamedTuple):

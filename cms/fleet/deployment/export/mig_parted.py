@@ -20,11 +20,6 @@ from ..observation.mig_parted import ALL_DISABLED, Cut, read_configs
 from .export import Export, ExportOptions, find_current, remove_head, render, require_word
 from .notes import assemble
 
-__all__ = [
-    "config_map", "configs_of", "cut_of", "kubernetes_name", "merged", "name_of", "node_files",
-    "text_of", "write", "write_for_operator",
-]  # fmt: skip
-
 _MAP, _LABELS = "configmap.yaml", "labels.sh"
 _DNS = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII)
 
@@ -166,9 +161,6 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
     """Write ``mig-parted.yaml`` and ``nodes.csv``."""
     files, before = node_files(deployment, options)
     return assemble("mig-parted", deployment, options, files, before=before)
-
-
-# --- the GPU Operator -----------------------------------------------------------------------------
 
 
 def write_for_operator(deployment: Deployment, options: ExportOptions) -> Export:

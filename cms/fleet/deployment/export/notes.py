@@ -18,8 +18,6 @@ from ..turns import shares_of
 from .export import END, HEAD, Export, ExportOptions, render
 from .workloads import list_working, offered_profiles
 
-__all__ = ["assemble"]
-
 _TOO_LITTLE = "which is too little"
 
 

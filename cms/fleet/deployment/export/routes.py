@@ -16,8 +16,6 @@ from ..model import Deployment
 from .export import ExportOptions
 from .workloads import WorkloadKey, find_workloads
 
-__all__ = ["Route", "find_routes", "find_weights", "group_name", "needs_routes"]
-
 
 class Route(NamedTuple):
     """How the requests of a service are spread over its groups of like instances."""

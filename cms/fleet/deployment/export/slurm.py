@@ -18,8 +18,6 @@ from . import mig_parted
 from .export import Export, ExportOptions, find_current, render
 from .notes import assemble
 
-__all__ = ["node_line", "offered", "throughout", "write"]
-
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
     """Write gres.conf, and a line for each node while it is cut anew and after."""

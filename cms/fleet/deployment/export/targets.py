@@ -14,8 +14,6 @@ from ..model import Deployment
 from . import kubernetes, mig_parted, slurm
 from .export import Export, ExportOptions, name_by_driver, refuse_unnumbered, require_word
 
-__all__ = ["TARGETS", "export"]
-
 #: What writes a checked deployment for each target.
 TARGETS: Mapping[str, Callable[[Deployment, ExportOptions], Export]] = {
     "mig-parted": mig_parted.write,

@@ -15,11 +15,6 @@ from ..labels import HOSTNAME, dns_label
 from ..model import Deployment, FleetGpu, FleetNode
 from .export import name_by_driver
 
-__all__ = [
-    "Offer", "Workload", "WorkloadKey", "advertise", "find_workloads", "list_working",
-    "offer_of", "offered_profiles", "resource_of",
-]  # fmt: skip
-
 
 class WorkloadKey(NamedTuple):
     """What pods of one kind have in common."""

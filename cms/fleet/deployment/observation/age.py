@@ -9,11 +9,6 @@ from ....errors import CmsError
 from ....values.words import decimal
 from ..model import Deployment, FleetNode
 
-__all__ = [
-    "MAX_AGE", "StaleObservation", "age_of", "format_age", "format_moment", "format_time",
-    "refuse_stale",
-]  # fmt: skip
-
 #: How old an observation may be that something is planned from.
 MAX_AGE = timedelta(minutes=15)
 

@@ -15,11 +15,6 @@ from ...hardware import Gpu
 from ..instance import WHOLE
 from .facts import GpuFacts, NodeCounts, Statement, fault_at
 
-__all__ = [
-    "MOST_GPUS", "Content", "base_of", "find_contents", "facts_of_contents", "possible_contents",
-    "describe_profile",
-]  # fmt: skip
-
 #: How many instances of each profile a GPU holds; of :data:`WHOLE` one, if it is not cut.
 Content = FrozenMap[str, int]
 #: No node has more.

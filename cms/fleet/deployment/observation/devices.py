@@ -19,11 +19,6 @@ from .facts import SAME_TIME, GpuFacts, InstanceFacts, NodeFacts, Statement, fau
 from .nvidia_smi import ASK
 from .pods import MergeContext
 
-__all__ = [
-    "build_fixed_gpu", "check_uuid", "find_device", "find_gpu", "find_unknown_profile",
-    "number_gpus", "read_instance", "renumber_gpus",
-]  # fmt: skip
-
 #: What a profile's name looks like, also one that no device file has: 1g.24gb+gfx, 1c.3g.40gb.
 _PROFILE = re.compile(r"(\d+c\.)?\d+g\.\d+gb([+-][a-z]+([.,+-][a-z]+)*)?", re.ASCII)
 
@@ -116,9 +111,6 @@ def build_fixed_gpu(node: str, card: Gpu, facts: Sequence[GpuFacts], uuid: str |
     seen = StartSource.UNKNOWN if held and not listed else StartSource.OBSERVED
     instances = held or (Instance(WHOLE, owner=UNKNOWN_OWNER),)
     return FleetGpu(node, index, card, Mode.FIXED, instances, uuid, seen)
-
-
-# --- numbers --------------------------------------------------------------------------------------
 
 
 def number_gpus(

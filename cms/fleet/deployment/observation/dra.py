@@ -14,8 +14,6 @@ from ..instance import WHOLE
 from ..kubernetes_objects import ClaimObject, DeviceEntry, SliceObject
 from .facts import GpuFacts, InstanceFacts, Statement
 
-__all__ = ["Device", "devices_of", "gpus_of", "results_of", "where"]
-
 _DRIVER = "gpu.nvidia.com"
 _SHAPES = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2")  # older ones are built otherwise
 _NAME = re.compile(r"gpu-(\d{1,9})(?:-mig-(.*)-\d{1,9}-(\d{1,9}))?", re.ASCII)

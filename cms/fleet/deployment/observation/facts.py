@@ -9,12 +9,6 @@ from ....errors import FileError
 from ....values.frozen import FrozenMap
 from ..instance import State
 
-__all__ = [
-    "SAME_TIME", "GpuFacts", "InstanceFacts", "NodeCounts", "NodeFacts", "PodFacts", "Statement",
-    "fault_at",
-]  # fmt: skip
-
-
 #: What is expected where sources contradict each other.
 SAME_TIME = "sources of the same node, read at the same time"
 

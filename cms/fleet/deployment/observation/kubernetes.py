@@ -21,8 +21,6 @@ from .counting import MOST_GPUS
 from .dra import Device, devices_of, gpus_of, results_of, where
 from .facts import GpuFacts, NodeCounts, NodeFacts, PodFacts, Statement
 
-__all__ = ["ASK", "read_kubernetes"]
-
 ASK = "kubectl get nodes,pods,deployments,resourceslices,resourceclaims -A -o json"
 _PREFIX = "nvidia.com/"
 _MIG = re.compile(r"((?:\d+c\.)?\d+g\.\d+gb(?:-[a-z.]+)?)(?:\.([a-z.]+))?", re.ASCII)
@@ -100,9 +98,6 @@ def read_kubernetes(
     return found
 
 
-# --- objects --------------------------------------------------------------------------------------
-
-
 def _profile_of_resource(resource: str, single: str | None) -> str | None:
     """Return the profile of a resource, or WHOLE; None if it is of no GPU.
 
@@ -169,9 +164,6 @@ def _kind(item: Parsed) -> str:
     if not isinstance(kind := item.at("kind").value, str):
         raise item.wrong("a text", "kind")
     return kind
-
-
-# --- nodes ----------------------------------------------------------------------------------------
 
 
 def _labels(node: NodeObject) -> dict[str, str]:
@@ -299,9 +291,6 @@ def _refuse_more_than_there_is(
                     expected="nodes and pods of one time; a change of the GPUs may have left a "
                     "stale key",
                 )  # fmt: skip
-
-
-# --- pods -----------------------------------------------------------------------------------------
 
 
 def _held_in(

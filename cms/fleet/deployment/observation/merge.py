@@ -36,8 +36,6 @@ from .devices import (
 from .facts import SAME_TIME, GpuFacts, NodeCounts, NodeFacts, Statement, fault_at
 from .pods import MergeContext, assign_known, assign_pods, compare_allocatable
 
-__all__ = ["ObservationResult", "merge"]
-
 
 class ObservationResult(NamedTuple):
     """What is there now."""
@@ -75,9 +73,6 @@ def merge(
     found = Deployment(nodes, context.known.services, context.known.rule)
     said = tuple(dict.fromkeys(context.warnings))
     return ObservationResult(found, said, MappingProxyType(context.of_pods))
-
-
-# --- one node -------------------------------------------------------------------------------------
 
 
 def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetNode:
@@ -153,9 +148,6 @@ def _agreed(
     return first
 
 
-# --- counts of a node -----------------------------------------------------------------------------
-
-
 def _with_counted(
     context: MergeContext, name: str, told: Sequence[NodeFacts], product: Statement | None
 ) -> tuple[Sequence[NodeFacts], str]:
@@ -228,9 +220,6 @@ def _unclear(
         for way in found
     )
     return f"{held}, which can be {', or '.join(ways)}, in any order"
-
-
-# --- one GPU --------------------------------------------------------------------------------------
 
 
 def _gpu(

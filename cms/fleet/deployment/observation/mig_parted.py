@@ -21,11 +21,6 @@ from ...hardware.yaml_text import read_yaml_or_json
 from ..model import FleetGpu
 from .facts import GpuFacts, Statement
 
-__all__ = [
-    "ALL_DISABLED", "Cut", "Entry", "current_config", "read_cuts", "is_mig_parted",
-    "read_configs",
-]  # fmt: skip
-
 #: How one GPU is cut: ``{profile: count}``, or None with MIG off.
 Cut: TypeAlias = FrozenMap[str, int] | None
 

@@ -22,8 +22,6 @@ from ..instance import State
 from .age import format_moment
 from .facts import GpuFacts, InstanceFacts, NodeFacts, Statement, fault_at
 
-__all__ = ["ASK", "is_nvidia_smi", "read_nvidia_smi"]
-
 ASK, _LGI = "nvidia-smi -q -x", "nvidia-smi mig -lgi"
 _ONE_TIME = "listings of one time; observe the node again"
 _LOG, _LOG_END = "<nvidia_smi_log", "</nvidia_smi_log>"
@@ -183,9 +181,6 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
     )
 
 
-# --- XML ------------------------------------------------------------------------------------------
-
-
 def _read_log(read: _Reader, source: Source, text: str) -> None:
     lines: dict[ElementTree.Element, int] = {}
     parser: Any = ElementTree.XMLPullParser(["start"])
@@ -244,9 +239,6 @@ def _devices(
         if number is None or instance is None:
             raise read.fault("a MIG device has no numbers", "its index and gpu_instance_id")
         yield number, _Device(read.where, gpu_instance=instance, multiprocessors=size)
-
-
-# --- lines ----------------------------------------------------------------------------------------
 
 
 def _read_lines(read: _Reader, lines: list[str]) -> None:
@@ -311,9 +303,6 @@ def _read_row(read: _Reader, words: list[str]) -> None:
             what = f"GPU {words[0]} has GPU instance {number} here and in {other.where}"
             raise read.fault(what, "one listing of a node at one time")
     card.instances.append(InstanceFacts(words[2], read.where, int(place[1]), int(place[2]), number))
-
-
-# --- what the listings say together ---------------------------------------------------------------
 
 
 def _refuse_contradictions(read: _Reader) -> None:

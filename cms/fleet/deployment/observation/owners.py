@@ -13,8 +13,6 @@ from ..instance import Instance, Mode, Work
 from ..labels import point_label
 from ..model import Deployment, FleetGpu
 
-__all__ = ["adopt", "release"]
-
 _PLACE = re.compile(r"(.+/[0-9]{1,9})(?::([0-9]{1,9}))?", re.ASCII)
 
 

@@ -14,8 +14,6 @@ from ..model import Deployment, FleetGpu
 from .counting import base_of, describe_profile
 from .facts import NodeFacts, PodFacts, fault_at
 
-__all__ = ["MergeContext", "assign_known", "compare_allocatable", "assign_pods"]
-
 
 @dataclass
 class MergeContext:

@@ -27,8 +27,6 @@ from .mig_parted import Entry, current_config, is_mig_parted, read_cuts
 from .nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from .pods import MergeContext
 
-__all__ = ["SourceFile", "observe"]
-
 _KINDS = (
     "a deployment, or the output of nvidia-smi (mig -lgi, -q -x, -L), nvidia-mig-parted export, or "
     "kubectl get nodes,pods -A -o json"
