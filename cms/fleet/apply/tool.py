@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from ...errors import CmsError
 from ..deployment.export import ExportOptions
-from ..deployment.export.export import named_by
+from ..deployment.export.workloads import named_by
 from ..deployment.instance import Instance
 from ..deployment.labels import SERVICE_LABEL
 from ..deployment.model import FleetGpu, FleetNode

@@ -19,8 +19,7 @@ from ..instance import WHOLE, Mode
 from ..kubernetes_objects import Container, DeploymentObject, read_object
 from ..labels import SERVICE_LABEL, dns_label, label_value, point_label
 from ..model import Deployment, FleetGpu
-from .export import Export, ExportOptions, render
-from .notes import assemble
+from .export import Export, ExportOptions, assemble, render
 from .routes import Route, find_routes, group_name
 from .workloads import Workload, find_workloads, resource_of
 
@@ -46,16 +45,13 @@ def write(target: str, deployment: Deployment, options: ExportOptions) -> Export
     files, routes = _overlay(deployment, workloads, options, made)
     former = () if options.now is None else find_workloads(options.now, place)
     gone = sorted({each.name for each in former} - {each.name for each in workloads})
-    facts: dict[str, object] = {"workloads": workloads, "routes": routes, "gone": gone}
-    if has_claims:
-        claims = {claim.name: claim for claim in made.values()}
-        if claims:
-            files[_CLAIMS] = render("claims.yaml", claims=[claims[name] for name in sorted(claims)])
-        profiles = sorted({each.profile for _, each in deployment.instances()})
-        classes = [_device_class(profile) for profile in profiles if not profile.startswith("mps:")]
-        if classes:
-            files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
-        facts["classes"] = classes
+    profiles = {each.profile for _, each in deployment.instances() if has_claims}
+    classes = [_device_class(each) for each in sorted(profiles) if not each.startswith("mps:")]
+    if made:
+        files[_CLAIMS] = render("claims.yaml", claims=sorted({*made.values()}))
+    if classes:
+        files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
+    facts = {"workloads": workloads, "routes": routes, "gone": gone, "classes": classes}
     return assemble(target, deployment, options, files, **facts)
 
 
@@ -88,11 +84,10 @@ def _claim(workload: Workload, options: ExportOptions) -> _Claim:
 
 def _device_class(profile: str) -> dict[str, str]:
     """Return the class that serves the device plug-in's resource of a profile."""
-    kind, name = ("gpu", "gpu") if profile == WHOLE else ("mig", f"mig-{profile}")
+    kind, part = ("gpu", "") if profile == WHOLE else ("mig", f"-{profile}")
     selector = f"device.driver == 'gpu.nvidia.com' && {_ATTRIBUTES}.type == '{kind}'"
-    if profile != WHOLE:
-        selector += f" && {_ATTRIBUTES}.profile == '{profile}'"
-    name = f"cms-{re.sub(r'[^a-z0-9]+', '-', name)}.gpu.nvidia.com"
+    selector += f" && {_ATTRIBUTES}.profile == '{profile}'" if part else ""
+    name = f"cms-{kind}{re.sub(r'[^a-z0-9]+', '-', part)}.gpu.nvidia.com"
     return {"name": name, "resource": resource_of(profile), "selector": selector}
 
 
@@ -150,9 +145,8 @@ def _kustomization(
 
 def _patch(workload: Workload, base: _Base, claim: _Claim | None, group: str) -> str:
     key, work = workload.key, workload.works[0]
-    resources: dict[str, dict[str, str | None]] = {
-        kind: dict.fromkeys(names) for kind, names in base.taken.items()
-    }
+    resources: dict[str, dict[str, str | None]]
+    resources = {kind: dict.fromkeys(names) for kind, names in base.taken.items()}
     share = key.profile.removeprefix("mps:") if key.profile.startswith("mps:") else None
     if claim is None:
         asked = resource_of(key.profile) if share is None else "nvidia.com/gpu.shared"

@@ -17,8 +17,7 @@ from ....values.frozen import FrozenMap
 from ..guesses import doubtful, in_doubt
 from ..model import Deployment, FleetGpu, FleetNode
 from ..observation.mig_parted import ALL_DISABLED, Cut, read_configs
-from .export import Export, ExportOptions, find_current, remove_head, render, require_word
-from .notes import assemble
+from .export import Export, ExportOptions, assemble, find_current, remove_head, render, require_word
 
 _MAP, _LABELS = "configmap.yaml", "labels.sh"
 _DNS = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -35,14 +36,12 @@ def find_routes(
     There are none without a Gateway, but for a plan whose limits hold for equal shares: then one
     Service has all pods. InvalidProblem if a service has more groups than a route takes.
     """
-    if not needs_routes(deployment, options):
+    if options.gateway is None and deployment.routing != "equal":
         return ()
     parent = None if options.gateway is None else _read_gateway(options.gateway)
-    found: dict[str, dict[str, Fraction]] = {}
+    found: defaultdict[str, dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for each in find_workloads(deployment, lambda _: ""):
-        supplies = found.setdefault(each.key.service, {})
-        name = group_name(each.key, deployment)
-        supplies[name] = supplies.get(name, Fraction(0)) + each.supply_rps
+        found[each.key.service][group_name(each.key, deployment)] += each.supply_rps
     routes = []
     for service, supplies in found.items():
         if len(supplies) > MAX_BACKENDS:
@@ -60,11 +59,6 @@ def find_routes(
         route = HttpRoute(name=dns_label(service), parent=parent, backends=backends)
         routes.append(Route(service, label_value(service), ports[service], route, len(ratios) <= 1))
     return tuple(routes)
-
-
-def needs_routes(deployment: Deployment, options: ExportOptions) -> bool:
-    """Whether Services are written: for a Gateway, or for a plan of equal shares."""
-    return options.gateway is not None or deployment.routing == "equal"
 
 
 def group_name(key: WorkloadKey, deployment: Deployment) -> str:

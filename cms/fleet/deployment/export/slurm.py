@@ -15,8 +15,7 @@ from ....errors import InvalidProblem
 from ..instance import Mode
 from ..model import Deployment, FleetGpu, FleetNode
 from . import mig_parted
-from .export import Export, ExportOptions, find_current, render
-from .notes import assemble
+from .export import Export, ExportOptions, assemble, find_current, render
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:

@@ -12,7 +12,8 @@ from ..checking import find_impossible
 from ..difference import with_fixed
 from ..model import Deployment
 from . import kubernetes, mig_parted, slurm
-from .export import Export, ExportOptions, name_by_driver, refuse_unnumbered, require_word
+from .export import Export, ExportOptions, refuse_unnumbered, require_word
+from .workloads import name_by_driver
 
 #: What writes a checked deployment for each target.
 TARGETS: Mapping[str, Callable[[Deployment, ExportOptions], Export]] = {
