@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -122,13 +123,13 @@ class Journal:
         told = [unit for unit in units if unit.number in self.phases]
         done = {at for unit in told if unit.number in self.ended for at in unit.positions}
         there = shorten(self.head.transition, done).target
-        loose: dict[tuple[str, int], set[Instance]] = {}
+        loose: defaultdict[tuple[str, int], set[Instance]] = defaultdict(set)
         for action in (a for unit in told if unit.number not in self.ended for a in unit.actions):
-            loose.setdefault(action.gpu, set()).update(action.removes, action.adds)
+            loose[action.gpu] |= {*action.removes, *action.adds}
         cards = {}
         for card in there.gpus():
-            at = card.node, card.index
-            held = () if card.name in self.head.loose else {*card.instances} - loose.get(at, set())
+            at, is_loose = (card.node, card.index), card.name in self.head.loose
+            held = () if is_loose else {*card.instances} - loose[at]
             cards[at] = replace(card, instances=tuple(held))
         return there.with_gpus(cards)
 

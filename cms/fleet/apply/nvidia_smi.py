@@ -23,7 +23,7 @@ from ..deployment.observation.facts import Statement
 from ..deployment.observation.merge import merge
 from ..deployment.observation.mig_parted import Cut
 from ..deployment.observation.nvidia_smi import read_nvidia_smi
-from .tool import ActionFailed, Job, Look, Ran
+from .tool import ActionFailed, Job, Look, Ran, Tool
 from .units import Place, Seat, Unit, find_place
 
 #: What a node is asked; every reader takes it from the texts of `nvidia-smi` alone.
@@ -57,14 +57,14 @@ mig() { # GPU Enabled 1, or GPU Disabled 0
 """.lstrip()
 
 
-class NvidiaSmi:
+class NvidiaSmi(Tool):
     """Instances are created and deleted one by one; what runs beside them goes on."""
 
     #: Whether instances are made one by one at their starts.
     by_start = True
 
     def __init__(self, job: Job) -> None:
-        self.job = job
+        super().__init__(job)
         self._seen: dict[str, FleetGpu] = {}
         self._locks: defaultdict[str, Lock] = defaultdict(Lock)  # by node
 
@@ -81,12 +81,6 @@ class NvidiaSmi:
         alike = [i for i in held if i.profile == seat.instance.profile and i.is_whole]
         return alike[seat.number - 1] if len(alike) >= seat.number else None
 
-    def close(self, unit: Unit) -> None:
-        """Do nothing: no other work comes to an instance by itself."""
-
-    def open(self, unit: Unit) -> None:
-        """Do nothing."""
-
     def look(self, unit: Unit, *, begun: bool) -> Look:
         """Compare what is observed with what was before and is to be after."""
         there = {card.index: card for card in self._observe(unit.node).gpus}
@@ -94,9 +88,8 @@ class NvidiaSmi:
         for before, after in zip(unit.befores, unit.afters, strict=True):
             if before.mode is not Mode.FIXED:
                 seen = self._seen[before.name] = _recognise(there, before, after)
-                looks.add(self._judge(unit, seen, before, after, begun))
-        looks.discard(None)
-        return Look.BETWEEN if len(looks) > 1 else next(filter(None, looks), Look.BEFORE)
+                looks |= {self._judge(unit, seen, before, after, begun)} - {None}
+        return Look.BETWEEN if len(looks) > 1 else next(iter(looks), None) or Look.BEFORE
 
     def _observe(self, name: str) -> FleetNode:
         """Read what is on a node; read again if it changed during the listing."""

@@ -7,6 +7,7 @@ file, which need not be that of ``nvidia-smi``: only the UUID says which of the 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -44,23 +45,22 @@ def find_device(
 ) -> tuple[Gpu, Statement | None]:  # fmt: skip
     """Return what a GPU is, and why nothing is known of it where no device file has its name."""
     name = f"{node}/{facts[0].index}"
-    first: tuple[Gpu, Statement] | None = None
-    unknown: Statement | None = None
-    for each in filter(None, (*(card.product for card in facts), product)):
-        card = find_gpu(context, each.value)
-        if first and each is product and not (card.profiles and first[0].profiles):
-            continue  # a label of a node with several types has one of them
-        if not card.profiles:
-            unknown = unknown or Statement(
-                f"no device file is of the GPU {each.value!r}; where MIG cuts it, give one of your "
-                "own: --gpu FILE", each.where,
-            )  # fmt: skip
-        if first and first[0].key != card.key:
-            what = f"{name} is a {card.key} here, and a {first[0].key} in {first[1].where}"
+    told = [
+        (find_gpu(context, each.value), each)
+        for each in (*(card.product for card in facts), product)
+        if each is not None
+    ]
+    if product is not None and not all(card.profiles for card, _ in (told[0], told[-1])):
+        told = told[:-1] or told  # a label of a node with several types has one of them
+    for card, each in told:
+        if card.key != told[0][0].key:
+            first, before = told[0]
+            what = f"{name} is a {card.key} here, and a {first.key} in {before.where}"
             raise fault_at(each.where, what, SAME_TIME)
-        first = first or (card, each)
-    if first:
-        return first[0], unknown
+    for card, each in told:
+        own = "where MIG cuts it, give one of your own: --gpu FILE"
+        what = f"no device file is of the GPU {each.value!r}; {own}"
+        return card, None if card.profiles else Statement(what, each.where)
     if context.device is not None:
         return context.device, None
     if unfit is None:
@@ -74,14 +74,11 @@ def find_device(
 
 def find_unknown_profile(card: Gpu, facts: Sequence[GpuFacts]) -> Statement | None:
     """Say which instance is of a profile that the device does not have, if one is."""
-    said = [Statement(i.profile, i.where) for each in facts for i in each.instances or ()]
-    for each in facts:
-        said += [Statement(p, each.where) for p, n in (each.counts or {}).items() if n]
+    said = [(i.profile, i.where) for each in facts for i in each.instances or ()]
+    said += [(p, each.where) for each in facts for p, n in (each.counts or {}).items() if n]
     known = {name for p in card.profiles for name in (p.name, *p.other_names)}
-    for one in said:
-        if one.value not in known and _PROFILE.fullmatch(one.value):
-            return Statement(f"{card.key} has no profile {one.value!r}", one.where)
-    return None
+    odd = ((p, where) for p, where in said if p not in known and _PROFILE.fullmatch(p))
+    return next((Statement(f"{card.key} has no profile {p!r}", where) for p, where in odd), None)
 
 
 def read_instance(name: str, facts: InstanceFacts, card: Gpu) -> Instance:
@@ -105,8 +102,8 @@ def build_fixed_gpu(node: str, card: Gpu, facts: Sequence[GpuFacts], uuid: str |
     """Return a GPU on which nothing is planned: what is on it is foreign, as far as known."""
     index = facts[0].index
     listed = next((each.instances for each in facts if each.instances), ())
-    counts = next((each.counts for each in facts if each.counts), {})
-    told = listed or [InstanceFacts(name, "") for name, n in counts.items() for _ in range(n)]
+    counts = Counter(next((each.counts for each in facts if each.counts), {}))
+    told = listed or [InstanceFacts(name, "") for name in counts.elements()]
     held = tuple(read_instance(f"{node}/{index}", each, card) for each in told)
     seen = StartSource.UNKNOWN if held and not listed else StartSource.OBSERVED
     instances = held or (Instance(WHOLE, owner=UNKNOWN_OWNER),)

@@ -13,16 +13,7 @@ from ....values.frozen import FrozenMap
 from ....values.words import count
 from ...hardware import Gpu, Layout
 from ..checking import check_gpu
-from ..instance import (
-    UNKNOWN_OWNER,
-    WHOLE,
-    Instance,
-    Mode,
-    StartSource,
-    State,
-    Work,
-    list_counts,
-)  # fmt: skip
+from ..instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, StartSource, State, Work, list_counts
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
 from .counting import Content, describe_profile, facts_of_contents, find_contents
 from .devices import (
@@ -32,7 +23,7 @@ from .devices import (
     find_unknown_profile,
     number_gpus,
     read_instance,
-)  # fmt: skip
+)
 from .facts import SAME_TIME, GpuFacts, NodeCounts, NodeFacts, Statement, fault_at
 from .pods import MergeContext, assign_known, assign_pods, compare_allocatable
 
@@ -266,28 +257,26 @@ def _gpu(
 def _instances(
     name: str, card: Gpu, placed: Sequence[GpuFacts], counted: Sequence[GpuFacts]
 ) -> tuple[tuple[Instance, ...], StartSource]:
-    layouts = [(_placed(name, card, each), _where(each)) for each in placed]
-    for layout, where in layouts[1:]:
-        first, before = layouts[0]
-        if sorted(i.place for i in first) != sorted(i.place for i in layout):
-            has = f"{_listed(layout)} here, and {_listed(first)} in {before}"
-            raise fault_at(where, f"{name} has {has}", SAME_TIME)
-    for each in counted if layouts else ():
-        counts = {card.profile(p).name: n for p, n in (each.counts or {}).items() if n}
-        first, before = layouts[0]
-        if counts != dict(Counter(i.profile for i in first)):
-            has = f"{list_counts(counts, ', ')} here, and {_listed(first)} in {before}"
-            raise fault_at(each.where, f"{name} has {has}", SAME_TIME)
-    if not layouts:
+    if not placed:
         return _from_counts(name, card, counted[0])
-    by_place: dict[str, Instance] = {}
-    for one in (instance for layout, _ in layouts for instance in layout):
-        first_one = by_place.setdefault(one.place, one)
-        number = first_one.gpu_instance
+    layouts = [(_placed(name, card, each), _where(each)) for each in placed]
+    first, before = layouts[0]
+    by_place = {each.place: each for each in first}
+    said = [
+        (where, _listed(own)) for own, where in layouts if {i.place for i in own} != {*by_place}
+    ]
+    for each in counted:
+        counts = {card.profile(p).name: n for p, n in (each.counts or {}).items() if n}
+        if counts != dict(Counter(i.profile for i in first)):
+            said.append((each.where, list_counts(counts, ", ")))
+    for where, has in said:
+        what = f"{name} has {has} here, and {_listed(first)} in {before}"
+        raise fault_at(where, what, SAME_TIME)
+    for one in (instance for layout, _ in layouts[1:] for instance in layout):
+        known = by_place[one.place]
+        number = one.gpu_instance if known.gpu_instance is None else known.gpu_instance
         by_place[one.place] = replace(
-            one if first_one.is_whole else first_one,
-            gpu_instance=one.gpu_instance if number is None else number,
-            uuid=first_one.uuid or one.uuid,
+            one if known.is_whole else known, gpu_instance=number, uuid=known.uuid or one.uuid
         )
     return tuple(by_place.values()), StartSource.OBSERVED
 
