@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -102,7 +103,8 @@ def apply(
     if rates is not None and picture is None and not timeline:
         raise options.usage_error("rates are drawn; add --timeline or --picture", "--rates")
     with session.reading():
-        from cms.fleet.apply import Head, find_tool
+        from cms.fleet.apply import Head, Journal, find_tool, hold_lock
+        from cms.fleet.deployment.transition import transition_to_json
 
         chosen = find_tool(tool)
     if target is None:
@@ -112,26 +114,21 @@ def apply(
     if isinstance(way, int):
         return way
     known = None if rates is None else _read_known_rates(rates)
-    head = Head(way.found, chosen, with_work=not no_work)
     with session.reading("looking what is needed"):
-        prepared = _prepare(session, head)
+        prepared = _prepare(session, Head(way.found, chosen, with_work=not no_work))
         if print is None and not dry_run:
             prepared.find_worker()
-    durations = session.fleet.transition.durations
 
     def view() -> Page:
         from cms.fleet.report.transitions import transition_page
 
         return transition_page(
             way.found, rates=known, floor=way.floor, timeline=timeline, notes=way.notes,
-            durations=durations, by_node=chosen.drains_nodes, where=prepared.expect(parallel),
+            durations=prepared.durations, by_node=chosen.drains_nodes,
+            where=prepared.expect(parallel),
         )  # fmt: skip
 
-    def document() -> dict[str, Any]:
-        from cms.fleet.deployment.transition import transition_to_json
-
-        return transition_to_json(way.found)
-
+    document = partial(transition_to_json, way.found)
     if session.json and not dry_run and print is None:  # how it ends is what is printed
         session.write(document, output)
     else:
@@ -145,11 +142,10 @@ def apply(
         return _list_commands(session, prepared)
     if asks and not _is_wanted(session, prepared, parallel):
         return Exit.FAILED
-    from cms.fleet.apply import Journal, hold_lock
-
-    path = (session.folder / ".cms" / "apply" if output is None else output.parent) / _STATE
-    with hold_lock(session.folder / ".cms" / "lock"):
-        journal = Journal.create(path, prepared.head)
+    folder = session.folder / ".cms"
+    with hold_lock(folder / "lock"):
+        state = (folder / "apply" if output is None else output.parent) / _STATE
+        journal = Journal.create(state, prepared.head)
         return _carry_out(session, prepared, journal, parallel, max_failures)
 
 
@@ -211,10 +207,8 @@ def _find_way(
             to = fleets.deployment_of(document)
             start, to = renumber_gpus(start, to), renumber_gpus(to, start)
             if not is_ours:
-                raise options.usage_error(
-                    "it decides itself what lies where, and so does a deployment; give a plan",
-                    "--method",
-                )
+                what = "it decides itself what lies where, and so does a deployment; give a plan"
+                raise options.usage_error(what, "--method")
         else:
             plan = plan_from_json(document)
             if plan.solution.cost is None:
@@ -232,9 +226,8 @@ def _find_way(
     )
     found = heard(session, lambda: find(start, to, **how), doing="planning")
     if isinstance(found, transition.Impossible):
-        return fleets.say_impossible(
-            session, found, {"found": False}, _IMPOSSIBLE[found.proof.value]
-        )
+        head = _IMPOSSIBLE[found.proof.value]
+        return fleets.say_impossible(session, found, {"found": False}, head)
     own = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
     words = ", ".join([f"{shown(share * 100)} %", *own])
     if tool == "nvidia-smi":
@@ -271,10 +264,8 @@ def _prepare(session: Session, head: Head) -> Apply:
     from cms.fleet.apply import Apply, Job, Shell
 
     told = session.fleet.apply
-    shell = Shell(
-        told.shell, float(options.seconds(told.timeout, "timeout")),
-        float(options.seconds(told.pause, "pause")),
-    )  # fmt: skip
+    times = (float(options.seconds(text, "")) for text in (told.timeout, told.pause))
+    shell = Shell(told.shell, *times)
     job = Job(
         head.transition, shell, export_options(session),
         session.fleet.observation.service_label or "cms.service", told.drain_flags,
@@ -336,9 +327,8 @@ def _carry_out(
         cancel=session.interrupts.cancel, tell=session.note,
     )  # fmt: skip
     failed = {str(prepared.units[at]): why for at, why in outcome.failed.items()}
-    said = {
-        "done": outcome.done, "left": outcome.left, "failed": failed, "state": str(journal.path),
-    }  # fmt: skip
+    said = {"done": outcome.done, "left": outcome.left, "failed": failed}
+    said |= {"state": str(journal.path)}
     if outcome.has_arrived:
         session.say(said, f"arrived: {outcome.done} done, and all is as it should be\n")
         return Exit.ANSWER

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,8 +24,8 @@ from .searching import Search, heard
 from .session import Exit, Session
 
 if TYPE_CHECKING:
-    from cms.fleet.deployment import DesiredState, FleetNode
-    from cms.fleet.placement import PlacementInfeasible, PlacementResult
+    from cms.fleet.deployment import DesiredState, FleetGpu, FleetNode
+    from cms.fleet.placement import Compacted, PlacementInfeasible, PlacementResult
 
 FREED = ("gpus", "nodes")
 
@@ -109,18 +110,13 @@ class Placer:
         as_grouped = session.fleet.placement.as_grouped
         constraints = self._constraints(wanted.services)
         if as_grouped and constraints:
-            raise options.usage_error(
-                "constraints decide which instances share a GPU, and as_grouped leaves that to the "
-                "plan; give one of them",
-                "[placement]",
-            )
+            what = "constraints decide which instances share a GPU, and as_grouped leaves that to"
+            raise options.usage_error(f"{what} the plan; give one of them", "[placement]")
 
-        def place(there: cms.fleet.Deployment) -> PlacementResult | PlacementInfeasible:
-            return cms.fleet.place(
-                wanted, there, constraints=constraints, as_grouped=as_grouped,
-                time_limit=self.time_limit, cancel=session.interrupts.cancel,
-            )  # fmt: skip
-
+        place = partial(
+            cms.fleet.place, wanted, constraints=constraints, as_grouped=as_grouped,
+            time_limit=self.time_limit, cancel=session.interrupts.cancel,
+        )  # fmt: skip
         found = heard(session, lambda: place(self.there), doing="placing")
         if not isinstance(found, PlacementInfeasible):
             return self._show(found.deployment, title, str(found), found)
@@ -146,14 +142,11 @@ class Placer:
 
         session = self.session
         constraints = self._constraints(cms.fleet.desired_state(plan).services)
-        found = heard(
-            session,
-            lambda: place_plan(
-                plan, self.there, constraints=constraints, extra_cost=extra, seed=how.seed,
-                time_limit=how.time_limit, cancel=session.interrupts.cancel,
-            ),
-            doing="placing",
+        call = partial(
+            place_plan, plan, self.there, constraints=constraints, extra_cost=extra, seed=how.seed,
+            time_limit=how.time_limit, cancel=session.interrupts.cancel,
         )  # fmt: skip
+        found = heard(session, call, doing="placing")
         if isinstance(found, PlacementInfeasible):
             return self._refuse(found, "")
         code = self._show(found.deployment, title, str(found), found)
@@ -161,25 +154,22 @@ class Placer:
 
     def compact(self, max_restarts: str | None, free: str, title: str) -> int:
         """Put what runs together on the fewest GPUs or nodes."""
-        session, most = self.session, _numbers(max_restarts)
+        most = _numbers(max_restarts)
         options.require_known(free, FREED, "--free")
 
-        def compact() -> list[tuple[cms.fleet.Deployment, str]]:
+        def search() -> list[Compacted]:
             from cms.fleet.placement import compact
 
-            constraints, found = self._constraints(self.there.services), []
-            for number in most:
-                each = compact(
-                    self.there, max_restarts=number, free=free,  # type: ignore[arg-type]
-                    constraints=constraints, time_limit=self.time_limit,
-                    cancel=session.interrupts.cancel,
-                )  # fmt: skip
-                said = f"at most {number}: " if len(most) > 1 else ""
-                found.append((each.deployment, f"{said}{each}"))
-            return found
+            how: dict[str, Any] = {
+                "free": free, "constraints": self._constraints(self.there.services),
+                "time_limit": self.time_limit, "cancel": self.session.interrupts.cancel,
+            }  # fmt: skip
+            return [compact(self.there, max_restarts=number, **how) for number in most]
 
-        table = heard(session, compact, doing="looking for what to move together")
-        return self._show(table[-1][0], title, "; ".join(words for _, words in table))
+        found = heard(self.session, search, doing="looking for what to move together")
+        said = [f"at most {number}: " if len(most) > 1 else "" for number in most]
+        words = (f"{head}{each}" for head, each in zip(said, found, strict=True))
+        return self._show(found[-1].deployment, title, "; ".join(words))
 
     def _show(
         self,
@@ -194,11 +184,8 @@ class Placer:
         end += f"\nplan: {self._tell_change(found)}"
         if result is not None and found.plan is not None:
             end += f"; {self._tell_cost(result, found.plan)}"
-        self.session.show(
-            lambda: deployment_to_json(found),
-            lambda: deployment_page(found, title, end=end),
-            *self.files,
-        )
+        document, view = partial(deployment_to_json, found), partial(deployment_page, found, title)
+        self.session.show(document, lambda: view(end=end), *self.files)
         return self.session.code()
 
     def _tell_change(self, after: cms.fleet.Deployment) -> str:
@@ -235,20 +222,15 @@ class Placer:
         """Say what GPUs cost, by how much that is less than now, and what is proved of it."""
         from cms.fleet.deployment.checking import has_our_work
 
-        known = result.wanted.prices
-
-        def prices(fleet: cms.fleet.Deployment) -> list[Fraction | None]:
-            return [
-                Fraction(0)
-                if card.foreign
-                else (known.get(card.gpu.key) if node.price is None else node.price)
-                for node in fleet.nodes
-                for card in node.gpus
-                if has_our_work(card)
-            ]
+        def find_price(node: FleetNode, card: FleetGpu) -> Fraction | None:
+            own = result.wanted.prices.get(card.gpu.key) if node.price is None else node.price
+            return Fraction(0) if card.foreign else own
 
         cost, currency = result.cost, plan.serving.currency
-        before, after = prices(self.there), prices(result.deployment)
+        before, after = (
+            [find_price(n, card) for n in fleet.nodes for card in n.gpus if has_our_work(card)]
+            for fleet in (self.there, result.deployment)
+        )
         said = money(cost, currency) if currency else f"cost {shown(cost)}"
         if not currency and {*after} <= {1} and cost == len(after):
             said = count(len(after), "GPU")
@@ -323,10 +305,8 @@ class Placer:
             "placed": False, "proof": found.proof.value, "reasons": list(found.reasons),
             "would_do": more or None,
         }  # fmt: skip
-        reasons = [*found.reasons, *([more] if more else [])]
-        self.session.show(
-            lambda: document, lambda: refusal_page(f"cannot be placed, {proof}:", reasons)
-        )
+        reasons, head = [*found.reasons, *[more] * bool(more)], f"cannot be placed, {proof}:"
+        self.session.show(lambda: document, lambda: refusal_page(head, reasons))
         return Exit.INFEASIBLE
 
 
