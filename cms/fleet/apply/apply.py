@@ -13,13 +13,7 @@ from ...values.names import nearest
 from ...values.words import count
 from ..deployment.export.export import refuse_unnumbered, require_word
 from ..deployment.observation.age import format_time
-from ..deployment.transition import (
-    Durations,
-    PartitioningTool,
-    What,
-    check_transition,
-    reversal,
-)
+from ..deployment.transition import Durations, PartitioningTool, What, check_transition, reversal
 from .hooks import HOOKS, Hooks
 from .journal import Head, Journal
 from .kubectl import Deployments, GpuOperator
