@@ -1,8 +1,4 @@
-"""By ``kubectl``: the GPU Operator cuts a drained node by its label, and Deployments are scaled.
-
-The order (cordon, drain, label, wait, uncordon) is that of the Operator's maintainers:
-https://github.com/NVIDIA/gpu-operator/issues/262.
-"""
+"""By ``kubectl``: the GPU Operator cuts a drained node by its label, and Deployments are scaled."""
 
 from __future__ import annotations
 
@@ -63,7 +59,10 @@ def _migs(offered: Mapping[str, int]) -> dict[str, int]:
 
 
 class GpuOperator(Tool):
-    """Nodes are cordoned, drained, labelled for mig-manager, and uncordoned."""
+    """Nodes are cordoned, drained, labelled for mig-manager, and uncordoned.
+
+    The order is that of its maintainers: https://github.com/NVIDIA/gpu-operator/issues/262.
+    """
 
     def prepare(self, units: Iterable[Unit]) -> None:
         """Have the ConfigMap of mig-manager know every configuration on the way."""

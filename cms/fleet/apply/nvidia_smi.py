@@ -1,7 +1,4 @@
-"""On the node: ``nvidia-smi`` makes an instance at its start, ``nvidia-mig-parted`` whole GPUs.
-
-For nodes that cannot be reached the same changes are plain scripts, a file a step and node.
-"""
+"""On the node: ``nvidia-smi`` makes an instance at its start, ``nvidia-mig-parted`` whole GPUs."""
 
 from __future__ import annotations
 

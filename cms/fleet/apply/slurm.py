@@ -1,8 +1,4 @@
-"""By ``scontrol``: a node is drained, offered for what stays as it is cut, cut anew, and resumed.
-
-Slurm cuts no GPU: mig-parted does on the node. A node with fewer devices than its line promises
-becomes invalid, so its line shrinks first and grows last.
-"""
+"""By ``scontrol``: a node is drained, offered for what stays meanwhile, cut anew, and resumed."""
 
 from __future__ import annotations
 

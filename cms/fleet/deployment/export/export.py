@@ -1,7 +1,4 @@
-"""What exporters are given and give, and what all of them say beside their files, and refuse.
-
-The sentences are templates in ``templates/notes``; here is what they are about.
-"""
+"""What exporters are given and give, and what all of them say beside their files, and refuse."""
 
 from __future__ import annotations
 

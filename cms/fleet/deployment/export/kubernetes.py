@@ -1,9 +1,4 @@
-"""For Kubernetes: an overlay for kustomize with a Deployment for each kind of pod.
-
-Each is a patch of a base Deployment, the user's or a minimal one. Its pods ask for instances by the
-device plug-in's resource of their profile, or with DRA by claims, which name a profile by CEL and
-with `pin_gpus` the very GPU. The GPUs have to be cut first (static MIG).
-"""
+"""For Kubernetes: an overlay for kustomize with a Deployment for each kind of pod."""
 
 from __future__ import annotations
 
@@ -31,7 +26,8 @@ _ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 def write(target: str, deployment: Deployment, options: ExportOptions) -> Export:
     """Write a base for each service, and a patch of it for each kind of pod.
 
-    For ``dra`` also ``claims.yaml``, and ``device-classes.yaml`` for the device plug-in's names.
+    Pods ask for instances by the device plug-in's resource of their profile, or for ``dra`` by
+    claims, which name a profile by CEL, and with `pin_gpus` the very GPU.
     """
     has_claims = target == "dra"
 

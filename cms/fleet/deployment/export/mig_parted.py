@@ -1,7 +1,4 @@
-"""For mig-parted: a file of configurations by counts, and which of them each node takes.
-
-For the GPU Operator the file is in a ConfigMap, and nodes take configurations by their labels.
-"""
+"""For mig-parted, also that of the GPU Operator: configurations by counts, and those of nodes."""
 
 from __future__ import annotations
 

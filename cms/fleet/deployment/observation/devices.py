@@ -1,8 +1,4 @@
-"""What a GPU is, and its number; and GPUs on which nothing is planned, as something is odd.
-
-The driver of dynamic resource allocation calls a GPU ``gpu-2`` by the minor number of its device
-file, which need not be that of ``nvidia-smi``: only the UUID says which of the two is which.
-"""
+"""What a GPU is, and its number; and GPUs on which nothing is planned, as something is odd."""
 
 from __future__ import annotations
 
@@ -115,8 +111,8 @@ def number_gpus(
 ) -> tuple[Sequence[NodeFacts], bool]:
     """Return what is told of a node with the GPUs' indices, and whether these are known.
 
-    What was meant to be there may know UUIDs if nothing else does. Refuses indices that are told,
-    if it is not told which GPU has which.
+    The driver of DRA calls a GPU by the minor number of its device file: UUIDs alone tell which of
+    ``nvidia-smi`` it is. What was meant to be there may know them if nothing else does.
     """
     named = [card for each in told if not each.is_numbered for card in each.gpus]
     if all(each.is_numbered for each in told):

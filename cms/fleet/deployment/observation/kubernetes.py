@@ -1,7 +1,4 @@
-"""What ``kubectl get -o json`` printed: nodes with GPUs, their labels and counts, and their pods.
-
-What a device plugin gives a pod is known by profile and node; what a claim gives it, exactly.
-"""
+"""What ``kubectl get -o json`` printed: nodes with GPUs, their labels and counts, and pods."""
 
 from __future__ import annotations
 

@@ -44,12 +44,11 @@ def merge(
 ) -> ObservationResult:  # fmt: skip
     """Join what sources say of nodes; refuse, with both places, what they contradict each other in.
 
-    A GPU of which something cannot be read, or that no device file describes, hinders nothing: it
-    is `Mode.FIXED`, with a warning. `known` is what was meant to run: it says what the labels of
-    pods stand for, and what an instance does of which no source says it. `devices` are beside the
-    catalogue's, `device` is what a GPU is of which no source says so. `places` is what was meant to
-    be where, if not `known`: GPUs of a node that differ, of which only counts are told, are taken
-    for what they were meant to be, and refused if they cannot be.
+    A GPU that cannot be read, or that no device file describes, is `Mode.FIXED`, with a warning.
+    `known` is what was meant to run: it says what pods' labels stand for, and what instances do of
+    which no source says it. `devices` are beside the catalogue's; `device` is a GPU of which
+    no source says what it is. `places`, by default `known`, says which of a node's GPUs is which where only
+    counts are told.
     """
     context = MergeContext(known or Deployment(()), devices or {}, device, places or known)
     names: dict[str, list[NodeFacts]] = {}

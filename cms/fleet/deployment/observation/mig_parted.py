@@ -1,7 +1,4 @@
-"""The file of mig-parted, version v1: how the GPUs of a node are cut, by counts, under a name.
-
-Rules of the format: https://github.com/NVIDIA/mig-parted (api/spec/v1), read in v0.15.0.
-"""
+"""The file of mig-parted, version v1: how the GPUs of a node are cut, by counts, under a name."""
 
 from __future__ import annotations
 
@@ -96,7 +93,7 @@ class _File(m.Part):
 def read_configs(source: Source) -> dict[str, tuple[Entry, ...]]:
     """Read the configurations of a mig-parted file, or of what ``mig-parted export`` prints.
 
-    Refuses, with line and column, what mig-parted itself would refuse.
+    Refuses what mig-parted would: https://github.com/NVIDIA/mig-parted (api/spec/v1) in v0.15.0.
     """
     document, *others = read_yaml_or_json(source, holds="a mig-parted configuration")
     if others:

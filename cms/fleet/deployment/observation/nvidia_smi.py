@@ -1,8 +1,4 @@
-"""What ``nvidia-smi`` printed on a node: its GPUs, their MIG mode and their instances.
-
-The XML (``-q -x``) lacks profiles and starts, which ``mig -lgi`` tells, and the UUIDs of MIG
-devices, which ``-L`` does. Lines are split on blanks, since widths differ between drivers.
-"""
+"""What ``nvidia-smi`` printed on a node: its GPUs, their MIG mode and their instances."""
 
 from __future__ import annotations
 
@@ -144,10 +140,11 @@ def is_nvidia_smi(source: Source) -> bool:
 def read_nvidia_smi(*sources: Source) -> NodeFacts:
     """Read what ``nvidia-smi`` printed on one node, in any order, in one file or several.
 
-    No listing names its node. `NodeFacts.at` is the last moment that it can be of: the XML has the
-    clock of its node without a zone. A line that is not understood is refused. A GPU of which a
-    value cannot be read is unfit. The overview that ``nvidia-smi`` prints without a word names no
-    profiles: it is passed over where other listings stand beside it.
+    The XML (``-q -x``) lacks profiles and starts, which ``mig -lgi`` tells, and the UUIDs of MIG
+    devices, which ``-L`` does. `NodeFacts.at` is the last moment that it can be of: the XML has the
+    clock of its node without a zone. A line that is not understood is refused; lines are split on
+    blanks, since widths differ between drivers. A GPU of which a value cannot be read is unfit. The
+    overview that ``nvidia-smi`` prints without a word is passed over: it names no profiles.
     """
     read = _Reader(sources[0])
     logs: list[tuple[Source, str]] = []
