@@ -46,9 +46,8 @@ def merge(
 
     A GPU that cannot be read, or that no device file describes, is `Mode.FIXED`, with a warning.
     `known` is what was meant to run: it says what pods' labels stand for, and what instances do of
-    which no source says it. `devices` are beside the catalogue's; `device` is a GPU of which
-    no source says what it is. `places`, by default `known`, says which of a node's GPUs is which where only
-    counts are told.
+    which no source says it. `devices` are beside the catalogue's; `device` is what no source names.
+    `places`, by default `known`, says which of a node's GPUs is which where counts alone are told.
     """
     context = MergeContext(known or Deployment(()), devices or {}, device, places or known)
     names: dict[str, list[NodeFacts]] = {}
