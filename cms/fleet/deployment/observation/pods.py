@@ -60,10 +60,10 @@ class MergeContext:
 
 def assign_known(context: MergeContext, card: FleetGpu) -> FleetGpu:
     """Say what instances do where no cluster is asked: what was meant to run in their places."""
-    known = {node.name: node for node in context.known.nodes}.get(card.node)
-    if card.mode is Mode.FIXED or known is None:
+    if card.mode is Mode.FIXED:
         return card
-    meant = {each.place: each for c in known.gpus if c.index == card.index for each in c.instances}
+    cards = (c for node in context.known.nodes if node.name == card.node for c in node.gpus)
+    meant = {each.place: each for c in cards if c.index == card.index for each in c.instances}
     held = (
         replace(each, work=meant[each.place].work, owner=meant[each.place].owner)
         if each.is_whole and each.place in meant
@@ -227,10 +227,9 @@ def compare_allocatable(
     context: MergeContext, node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]
 ) -> None:
     """Compare what the cluster can give away with what the GPUs hold; less is no contradiction."""
-    found = Counter({WHOLE: sum(not card.is_cut for card in cards)})
-    for card in cards:
-        if card.is_cut:
-            found.update(i.profile for i in card.instances if i.is_whole)
+    cut = [card for card in cards if card.is_cut]
+    found = Counter(each.profile for card in cut for each in card.instances if each.is_whole)
+    found[WHOLE] = len(cards) - len(cut)
     is_unclear = any(card.mode is Mode.FIXED and not card.is_cut for card in cards)
     resources = _resources(told)
     for facts in told:
@@ -255,21 +254,20 @@ def compare_allocatable(
                     "since the one was read, restart the device plug-in of the node, which has "
                     "not looked since",
                 )
-            said = ""
             if count > here or (most and not here):
                 are_all = facts.labels.get("nvidia.com/gpu.count") == str(len(cards))
                 unless = "" if are_all else " (unless it has GPUs that no source tells of)"
-                said = (
-                    f"{most - here} x {what} that are counted are stale{unless}: its GPUs do not "
-                    "hold them; restart its device plug-in, or pods may be sent to what is not "
-                    "there"
+                context.warnings.append(
+                    f"{node}: {most - here} x {what} that are counted are stale{unless}: its GPUs "
+                    "do not hold them; restart its device plug-in, or pods may be sent to what is "
+                    "not there"
                 )
             elif most > count:
-                said = (
-                    f"{most - count} of its {most} x {what} cannot be given away: out of order, or "
-                    "not registered since they were made; the log of its device plug-in says which"
+                context.warnings.append(
+                    f"{node}: {most - count} of its {most} x {what} cannot be given away: out of "
+                    "order, or not registered since they were made; the log of its device plug-in "
+                    "says which"
                 )
-            context.warnings += [f"{node}: {said}"] * bool(said)
 
 
 def adopt(deployment: Deployment, place: str, doing: str, works: Iterable[Work]) -> Deployment:
@@ -326,16 +324,17 @@ def _find_work(card: FleetGpu, instance: Instance, doing: str, works: Iterable[W
     ]
     where = f"{card.name} {instance.place}"
     known = sorted({work.service for work in every})
-    if service not in known:
-        raise InvalidOption(
-            f"{doing!r}: no service {service!r} is known{nearest(service, known)}; "
-            "give the plan or deployment that has it with --plan"
-        )
-    if not fits:
-        raise InvalidOption(f"{doing!r}: no point of {service!r} is of {where}")
     short = {f"{work.point.processes}x{work.point.batch}": work for work in fits}
     labels = {point_label(work): work for work in fits} | short
-    if point not in labels and (point or len(fits) > 1):
+    fault = ""
+    if service not in known:
+        fault = f"no service {service!r} is known{nearest(service, known)}"
+        fault += "; give the plan or deployment that has it with --plan"
+    elif not fits:
+        fault = f"no point of {service!r} is of {where}"
+    elif point not in labels and (point or len(fits) > 1):
         points = ", ".join(f"{service}@{each}" for each in short)
-        raise InvalidOption(f"{doing!r}: expected a point of {where}: {points}")
+        fault = f"expected a point of {where}: {points}"
+    if fault:
+        raise InvalidOption(f"{doing!r}: {fault}")
     return labels[point] if point else fits[0]
