@@ -59,11 +59,9 @@ class Apply:
                 f"shares of GPUs are switched, and {tool} knows none; expected a transition "
                 "between instances that serve one service each: a switch is yours to carry out"
             )
-        missing = [name for name in HOOKS if self.commands and name not in self.commands]
-        if missing:
-            raise InvalidProblem(
-                f"[work] of fleet.toml has no {', '.join(missing)}; expected {', '.join(HOOKS)}"
-            )
+        if missing := [name for name in HOOKS if self.commands and name not in self.commands]:
+            what = f"[work] of fleet.toml has no {', '.join(missing)}"
+            raise InvalidProblem(f"{what}; expected {', '.join(HOOKS)}")
         refuse_unnumbered(transition.start)
         for unit in self.units:
             require_word(unit.node, "node")
@@ -149,27 +147,26 @@ class Apply:
         `parallel`: Nodes at once. `how`: Other settings of :class:`~.runner.Runner`.
         """
         self.job.uuids.update(journal.uuids)
-        tool, shell = self.tool, self.job.shell
+        tool, worker = self.tool, self.find_worker(journal)
         if isinstance(tool, GpuOperator):
             tool.prepare(self.units)
-        worker = self.find_worker(journal)
-        runner = Runner(self.units, tool, worker, journal, shell, parallel=parallel, **how)
-        outcome = runner.run()
+        own = self.units, tool, worker, journal, self.job.shell
+        outcome = Runner(*own, parallel=parallel, **how).run()
+
+        def look_again(unit: Unit) -> str:
+            try:
+                is_there = tool.look(unit, begun=True) is Look.AFTER
+            except ActionFailed as fault:
+                return str(fault)
+            return "" if is_there else "it is not there any more"
+
         if outcome.has_arrived:
             last = {name: unit for unit in self.units for name in unit.gpus if unit.partitions}
             again = {unit.number: unit for unit in last.values()}
             with ThreadPoolExecutor(PER_NODE * parallel) as pool:
-                faults = pool.map(self._look_again, again.values())
+                faults = pool.map(look_again, again.values())
             outcome.failed |= {at: why for at, why in zip(again, faults, strict=True) if why}
         return outcome
-
-    def _look_again(self, unit: Unit) -> str:
-        """Say what has become otherwise since."""
-        try:
-            is_there = self.tool.look(unit, begun=True) is Look.AFTER
-        except ActionFailed as fault:
-            return str(fault)
-        return "" if is_there else "it is not there any more"
 
 
 def begin_undo(journal: Journal) -> Head:

@@ -61,14 +61,13 @@ class Hooks:
         assert work is not None
         services = (*self.transition.start.services, *self.transition.target.services)
         models = {service.name: service.model for service in services}
-        start = seat.instance.start if place is None else place.start
+        start, uuid = (seat.instance.start, None) if place is None else (place.start, place.uuid)
         told = {
             "SERVICE": work.service, "MODEL": models[work.service], "POINT": point_label(work),
             "PROCESSES": work.point.processes, "BATCH": work.point.batch,
             "SUPPLY": format_exact(work.supply_rps), "NODE": card.node, "GPU": card.index,
             "GPU_UUID": card.uuid or "", "PROFILE": seat.instance.profile,
-            "START": "" if start is None else start, "NUMBER": seat.number,
-            "UUID": "" if place is None else place.uuid or "",
+            "START": "" if start is None else start, "NUMBER": seat.number, "UUID": uuid or "",
         }  # fmt: skip
         more = {f"CMS_{key}": str(value) for key, value in told.items()}
         return self.shell.here("sh", "-c", self.commands[name], more=more)

@@ -197,14 +197,11 @@ class MigParted(NvidiaSmi):
 
     def change(self, unit: Unit) -> str:
         """Remove what is half made, which mig-parted does not see, and have the GPUs cut."""
-        half = [
-            self.line("del", card, each)
-            for card in unit.befores
-            for each in (self._seen[card.name].instances if card.name in self._seen else ())
-            if not each.is_whole
+        seen = [self._seen[card.name] for card in unit.befores if card.name in self._seen]
+        half = [self.line("del", c, i) for c in seen for i in c.instances if not i.is_whole]
+            self.line("del", c, each) for c in seen for each in c.instances if not each.is_whole
         ]
-        lines = "\n".join([*half, *self.commands(unit)])
-        return self.on_node(unit.node, _FUNCTIONS + lines).said
+        return self.on_node(unit.node, _FUNCTIONS + "\n".join([*half, *self.commands(unit)])).said
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the command, with a configuration that names the unit's GPUs alone."""
@@ -306,11 +303,8 @@ def _body(units: list[Unit], tool: NvidiaSmi) -> Iterator[str]:
 
 
 def _held(tool: NvidiaSmi, card: FleetGpu) -> str:
-    node = tool.job.node(card.node)
-    held: Iterable[str] = (
-        node.calls(card.gpu, each.profile)
-        + (f"@{each.start}" if tool.by_start else "")
-        + ("" if each.is_whole else ",half")
-        for each in (card.instances if card.mode is Mode.MIG else ())
-    )
+    node, held = tool.job.node(card.node), []
+    for each in card.instances if card.mode is Mode.MIG else ():
+        start, half = f"@{each.start}" * tool.by_start, ",half" * (not each.is_whole)
+        held.append(f"{node.calls(card.gpu, each.profile)}{start}{half}")
     return " ".join(sorted(held))

@@ -41,10 +41,8 @@ class Slurm(MigParted):
             for each in (line, lines["after"])
         )
         if has != wants:
-            raise ActionFailed(
-                f"{file} has {has} and would have {wants} ([export] slurm_nodes of fleet.toml says "
-                "what is to stand there)"
-            )
+            says = "[export] slurm_nodes of fleet.toml says what is to stand there"
+            raise ActionFailed(f"{file} has {has} and would have {wants} ({says})")
         is_offered = line.split() == lines["after"].split()
         return Look.BETWEEN if found is Look.AFTER and not is_offered else found
 
