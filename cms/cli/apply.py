@@ -79,7 +79,7 @@ def apply(
     if check:
         heeded = "target sources current check node device max_age output"
         options.refuse_others(context, heeded, "it is for finding the way; leave out --check")
-        read = [*(sources or ()), *([] if current is None else [str(current)])]
+        read = [*(sources or ()), *filter(None, [current and str(current)])]
         if target is None or not read:
             words = "name what should run and what runs: cms apply TARGET --check SOURCE..."
             raise options.usage_error(words, "SOURCE" if target else "TARGET")
@@ -184,10 +184,8 @@ def _find_way(
     is_ours = method == "ours"
     if is_ours:
         how |= {
-            "floors": shares, "spare": options.spare(spare, "--spare"),
-            "seed": seed, "tool": tool,
-            "time_limit": options.time_limit(time_limit),
-            "cancel": session.interrupts.cancel,
+            "floors": shares, "spare": options.spare(spare, "--spare"), "seed": seed, "tool": tool,
+            "time_limit": options.time_limit(time_limit), "cancel": session.interrupts.cancel,
         }  # fmt: skip
     elif tool != "nvidia-smi" or shares or spare != "auto":
         raise options.usage_error(
@@ -239,13 +237,12 @@ def _find_way(
 
 def _read_floors(floor: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
     """Return the share that all services keep, and those of single ones."""
-    given = floor or ()
-    alone = [text for text in given if "=" not in text]
+    alone, named = ([t for t in floor or () if ("=" in t) is has] for has in (False, True))
     if len(alone) > 1:
         raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
     share = options.share(alone[0], "--floor") if alone else Fraction(1)
-    named = options.pairs([text for text in given if "=" in text], "--floor", "chat=50%")
-    return share, {name: options.share(text, "--floor") for name, text in named.items()}
+    shares = options.pairs(named, "--floor", "chat=50%")
+    return share, {name: options.share(text, "--floor") for name, text in shares.items()}
 
 
 def _read_known_rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:

@@ -122,8 +122,7 @@ class Placer:
             return self._show(found.deployment, title, str(found), found)
         doing, more = "no place; looking for sufficient changes", ""
         is_capped = any(n > wanted.max_gpus.get(key, n) for key, n in wanted.gpus.items())
-        is_capped |= bool(wanted.group_limits)
-        if not constraints and not is_capped and len(wanted.gpus) == 1:
+        if not (constraints or is_capped or wanted.group_limits) and len(wanted.gpus) == 1:
             more = heard(session, lambda: self._sufficient_gpus(wanted, place), doing=doing)
         return self._refuse(found, more)
 
@@ -203,7 +202,7 @@ class Placer:
         again = (stay - kept, "restarted"), (alike - stay, "moved")
         rest = (created, "created"), *again, (deleted, "deleted")
         parts += [f"{n} {what}" for n, what in rest if n]
-        if after.plan is None or after.plan.routing == "weighted":
+        if after.routing == "weighted":
             floors = self.session.fleet.transition
             rates = {each.name: each.rate_rps for each in after.services}
             supply = defaultdict[str, Fraction](Fraction)

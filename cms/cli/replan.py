@@ -167,7 +167,7 @@ def replan(
     document = room.replan_decision_to_json(found)
     session.show(lambda: document, lambda: replan_page(found), None)
     session.write(lambda: transition_to_json(found.way.transition), output)
-    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
+    return session.code()
 
 
 def _measured(today: Deployment | None, points: Sequence[OperatingPoint], path: Path) -> list[Gpu]:
@@ -219,4 +219,4 @@ def _play(session: Session, scene: room.Scene, ahead: room.Forecast, output: Pat
     heard(session, played, doing="playing the policies")
     document = {"policies": [each.to_json() for each in found]}
     session.show(lambda: document, lambda: policies_page(scene, found), output)
-    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
+    return session.code()

@@ -199,8 +199,6 @@ class MigParted(NvidiaSmi):
         """Remove what is half made, which mig-parted does not see, and have the GPUs cut."""
         seen = [self._seen[card.name] for card in unit.befores if card.name in self._seen]
         half = [self.line("del", c, i) for c in seen for i in c.instances if not i.is_whole]
-            self.line("del", c, each) for c in seen for each in c.instances if not each.is_whole
-        ]
         return self.on_node(unit.node, _FUNCTIONS + "\n".join([*half, *self.commands(unit)])).said
 
     def commands(self, unit: Unit) -> Sequence[str]:
