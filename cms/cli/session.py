@@ -27,9 +27,6 @@ from .options import usage_error
 from .progress import Doing
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
-    from rich.segment import Segment
-
     from cms.fleet.report.page import Page
 
     from .settings import Fleet
@@ -124,6 +121,7 @@ class Session:
     def print_page(self, page: Page) -> None:
         """Write a page to stdout: in colour on a terminal that wants it, 100 wide elsewhere."""
         from rich.console import Console
+        from rich.segment import Segments
 
         from cms.fleet.report.terminal import render
 
@@ -135,7 +133,10 @@ class Session:
         )  # fmt: skip
         with console.capture() as capture:
             for part in render(page, console.width):
-                console.print(_Printable(part))
+                # only its own colours reach a terminal, not what names hold
+                own = ((each, printable_lines(each.text)) for each in console.render(part))
+                told = (each if each.control else each._replace(text=text) for each, text in own)
+                console.print(Segments(told))
         # Rich fills every table cell up to its column's width.
         lines = capture.get().split("\n")
         self._print("\n".join(line.rstrip(" ") for line in lines))
@@ -241,19 +242,6 @@ class Session:
         if not self.quiet:
             self._make_way()
             _tell(text)
-
-
-class _Printable:
-    """Part of a report, of which only its own colours reach a terminal, not what names hold."""
-
-    def __init__(self, part: RenderableType) -> None:
-        self._part = part
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        from rich.segment import Segment
-
-        for text, style, control in console.render(self._part, options):
-            yield Segment(text if control else printable_lines(text), style, control)
 
 
 def open_document(path: Path) -> tuple[str, Parsed]:

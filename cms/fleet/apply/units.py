@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from ...errors import InvalidProblem
 from ..deployment.difference import join_services
-from ..deployment.guesses import doubtful, in_doubt
+from ..deployment.export.mig_parted import refuse_doubtful
+from ..deployment.guesses import doubtful
 from ..deployment.instance import Instance, Kind, Mode, StartSource, State
 from ..deployment.model import Deployment, FleetGpu
 from ..deployment.transition import Action, PartitioningTool, Transition, What
@@ -192,13 +193,8 @@ def refuse_units(transition: Transition, units: Iterable[Unit], tool: Partitioni
                         f"{action}: this cuts part of a GPU, which {tool} cannot; expected a "
                         "transition planned for it (--tool), or the tool nvidia-smi"
                     )
-            for each in in_doubt(card, doubts) if unit.partitions else ():
-                if each in gone and each not in come:
-                    raise InvalidProblem(
-                        f"{card.name} has {each.place}, which would be deleted and may be what "
-                        f"{doubts[each.profile]} holds, since the device plug-in does not tell; "
-                        f"expected that nobody holds it: cms observe ... --reclaim {card.name}"
-                    )
+            if unit.partitions:
+                refuse_doubtful(card, doubts, [each for each in gone if each not in come])
 
 
 def open_starts(transition: Transition, state: Deployment) -> Deployment:

@@ -6,12 +6,13 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ....errors import FileError, InvalidProblem
 from ....files.source import Source, quoted
 from ....values.frozen import FrozenMap
 from ..guesses import doubtful, in_doubt
+from ..instance import Instance
 from ..model import Deployment, FleetGpu, FleetNode
 from ..observation.mig_parted import ALL_DISABLED, Cut, read_configs
 from .export import Export, ExportOptions, assemble, find_current, remove_head, render, require_word
@@ -117,6 +118,18 @@ def _names(deployment: Deployment) -> dict[str, str]:
     return {node: name_of(cuts) for (_, node), cuts in _node_cuts(deployment).items()}
 
 
+def refuse_doubtful(card: FleetGpu, doubts: Mapping[str, str], gone: Collection[Instance]) -> None:
+    """Refuse to delete what may be foreign; see `doubtful` for `doubts`."""
+    for each in in_doubt(card, doubts):
+        if each in gone:
+            place = card.name if each.start is None else f"{card.name}:{each.start}"
+            raise InvalidProblem(
+                f"{card.name} has {each.place}, which would be deleted and may be what "
+                f"{doubts[each.profile]} holds, since the device plug-in does not tell; expected "
+                f"that nobody holds it: cms observe ... --reclaim {place}"
+            )
+
+
 def refuse_foreign(deployment: Deployment, now: Deployment | None) -> None:
     """Refuse to have a GPU cut anew that has, or may have, a foreign instance."""
     today = find_current(deployment, now) or {}
@@ -131,13 +144,7 @@ def refuse_foreign(deployment: Deployment, now: Deployment | None) -> None:
                     f"{card.name} has {has.foreign[0]}, which is not managed, and would be cut "
                     "anew; have cms apply change it by nvidia-smi, or leave its counts alone"
                 )
-            for each in in_doubt(has, doubts):
-                place = card.name if each.start is None else f"{card.name}:{each.start}"
-                raise InvalidProblem(
-                    f"{card.name} has {each.place} today, which would be deleted and may be what "
-                    f"{doubts[each.profile]} holds, since the device plug-in does not tell; "
-                    f"expected that nobody holds it: cms observe ... --reclaim {place}"
-                )
+            refuse_doubtful(has, doubts, has.instances)
 
 
 def node_files(
