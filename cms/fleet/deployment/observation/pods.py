@@ -31,6 +31,10 @@ class MergeContext:
     of_pods: dict[Work, bool] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
+    def warn(self, whose: str, *said: str) -> None:
+        """Say something of a node or GPU."""
+        self.warnings += (f"{whose}: {each}" for each in said)
+
     def meant(self, node: str) -> Iterable[FleetGpu]:
         """Return what was meant to be on a node."""
         every = (*self.known.nodes, *(self.places.nodes if self.places else ()))
@@ -94,7 +98,7 @@ def assign_pods(
         does, names = doing[users[0].name], ", ".join(pod.name for pod in users)
         if len(users) > 1:
             said = f"{names} share it in parts that are not known; it counts as foreign"
-            context.warnings.append(f"{node}/{index}: {said}")
+            context.warn(f"{node}/{index}", said)
             does = Instance("", owner=f"pods {names}")
         dealt.give(index, profile, start, does, users[0])
     for profile, users in sorted(by_profile.items()):
@@ -174,10 +178,8 @@ class _Assignment:
         kinds = {(each.work, each.is_managed) for each in doing}
         is_guess = bool(own) and places > 1 and (places > len(doing) or len(kinds) > 1)
         if is_guess:
-            self.context.warnings.append(
-                f"{self.node}: which of its {len(own)} x {profile} serve what is not known, since "
-                "the device plug-in does not tell"
-            )
+            what = f"which of its {len(own)} x {profile} serve what is not known"
+            self.context.warn(self.node, f"{what}, since the device plug-in does not tell")
         for number, (index, at) in enumerate(own):
             given = doing[number] if number < len(doing) else Instance("")
             self.held[index][at] = replace(_with(self.held[index][at], given), is_guessed=is_guess)
@@ -257,17 +259,13 @@ def compare_allocatable(
             if count > here or (most and not here):
                 are_all = facts.labels.get("nvidia.com/gpu.count") == str(len(cards))
                 unless = "" if are_all else " (unless it has GPUs that no source tells of)"
-                context.warnings.append(
-                    f"{node}: {most - here} x {what} that are counted are stale{unless}: its GPUs "
-                    "do not hold them; restart its device plug-in, or pods may be sent to what is "
-                    "not there"
-                )
+                said = f"{most - here} x {what} that are counted are stale{unless}: its GPUs do not"
+                more = "hold them; restart its device plug-in, or pods may be sent to what is not"
+                context.warn(node, f"{said} {more} there")
             elif most > count:
-                context.warnings.append(
-                    f"{node}: {most - count} of its {most} x {what} cannot be given away: out of "
-                    "order, or not registered since they were made; the log of its device plug-in "
-                    "says which"
-                )
+                said = f"{most - count} of its {most} x {what} cannot be given away: out of order,"
+                more = "or not registered since they were made; the log of its device plug-in says"
+                context.warn(node, f"{said} {more} which")
 
 
 def adopt(deployment: Deployment, place: str, doing: str, works: Iterable[Work]) -> Deployment:
