@@ -92,15 +92,15 @@ def assign_pods(
             exactly[place].append(pod)
         for profile in (Counter(pod.profiles) - Counter(p for _, p, _ in pod.places)).elements():
             by_profile[profile].append(pod)
-    for (index, profile, start), users in exactly.items():
-        if index in dealt.fixed:  # all on it is foreign in any case
+    for place, users in exactly.items():
+        if place[0] in dealt.fixed:  # all on it is foreign in any case
             continue
         does, names = doing[users[0].name], ", ".join(pod.name for pod in users)
         if len(users) > 1:
             said = f"{names} share it in parts that are not known; it counts as foreign"
-            context.warn(f"{node}/{index}", said)
+            context.warn(f"{node}/{place[0]}", said)
             does = Instance("", owner=f"pods {names}")
-        dealt.give(index, profile, start, does, users[0])
+        dealt.give(place, does, users[0])
     for profile, users in sorted(by_profile.items()):
         dealt.deal(profile, [doing[pod.name] for pod in users], users[0].where)
     return dealt.cards_held()
@@ -128,7 +128,8 @@ class _Assignment:
         resources: Collection[str],
     ) -> None:  # fmt: skip
         self.context, self.node, self.cards, self.resources = context, node, cards, resources
-        self.held = {card.index: list(card.instances) for card in cards}
+        whole = {card.index: [Instance(WHOLE)] for card in cards if card.mode is Mode.WHOLE}
+        self.held = {c.index: [*c.instances] or whole.get(c.index, []) for c in cards}
         self.fixed = {card.index for card in cards if card.mode is Mode.FIXED}
         self.free = {
             (index, at)
@@ -136,20 +137,10 @@ class _Assignment:
             for at, each in enumerate(self.held[index])
             if each.is_whole
         }
+        self.may_be_held = False  # a whole GPU of which no pod is known, by a foreign one
 
-    def take_whole(self, index: int | None = None) -> None:
-        """Put an instance on all uncut GPUs, or on one, that have none."""
-        for card in self.cards:
-            is_meant = card.mode is Mode.WHOLE and index in (None, card.index)
-            if is_meant and not self.held[card.index]:
-                self.held[card.index].append(Instance(WHOLE))
-                self.free.add((card.index, 0))
-
-    def give(
-        self, index: int, profile: str, start: int | None, does: Instance, pod: PodFacts
-    ) -> None:
-        if profile == WHOLE:
-            self.take_whole(index)
+    def give(self, place: tuple[int, str, int | None], does: Instance, pod: PodFacts) -> None:
+        index, profile, start = place
         held, name = self.held.get(index, []), Instance(profile, start).place
         places = [at for at, each in enumerate(held) if each.place == name]
         if not places or (index, places[0]) not in self.free:
@@ -161,8 +152,6 @@ class _Assignment:
 
     def deal(self, profile: str, doing: Sequence[Instance], where: str) -> None:
         """Give instances of a profile to pods: any to any, so that what they do is guessed."""
-        if profile == WHOLE:
-            self.take_whole()
         names = _advertised_as(self.cards, profile, self.resources)
         own = sorted((i, at) for i, at in self.free if self.held[i][at].profile in names)
         # some may hold what is on GPUs on which nothing is planned
@@ -184,17 +173,21 @@ class _Assignment:
             given = doing[number] if number < len(doing) else Instance("")
             self.held[index][at] = replace(_with(self.held[index][at], given), is_guessed=is_guess)
             self.free.discard((index, at))
-        # A whole GPU that no pod holds is empty, unless a foreign pod may hold it.
-        if profile == WHOLE and is_guess and not all(each.is_managed for each in doing):
-            return
-        for index, held in self.held.items():
-            self.held[index] = [i for i in held if i.profile != WHOLE or i.work or i.owner]
+        if profile == WHOLE and is_guess:
+            self.may_be_held = not all(each.is_managed for each in doing)
 
     def cards_held(self) -> list[FleetGpu]:
-        """Return the GPUs; what no pod holds does nothing."""
+        """Return the GPUs; what no pod holds does nothing, and a whole GPU is empty then."""
         for index, at in self.free:
             self.held[index][at] = replace(self.held[index][at], owner=None, work=None)
-        return [replace(card, instances=tuple(self.held[card.index])) for card in self.cards]
+        return [
+            replace(card, instances=tuple(
+                each
+                for each in self.held[card.index]
+                if self.may_be_held or each.profile != WHOLE or each.work or each.owner
+            ))
+            for card in self.cards
+        ]  # fmt: skip
 
 
 def _with(instance: Instance, doing: Instance) -> Instance:
