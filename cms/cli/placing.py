@@ -44,16 +44,14 @@ def read_gpus_there(
     if today is None:
         return table
     own = {node.name: node for node in today.nodes}
-    prices = {node.name: node.labels[PRICE] for node in table.nodes if PRICE in node.labels}
+    prices = {n.name: {PRICE: n.labels[PRICE]} for n in table.nodes if PRICE in n.labels}
     for node in table.nodes:
         if node.name in own and _types(node) != _types(own[node.name]):
             what = f"node {node.name!r} has other GPUs here than in {current}"
             raise FileError(nodes, what, expected="the same", fix="or leave it out here")
     more = tuple(node for node in table.nodes if node.name not in own)
     known = (
-        replace(node, labels=FrozenMap({**node.labels, PRICE: price}))
-        if (price := prices.get(node.name)) is not None
-        else node
+        replace(node, labels=FrozenMap({**node.labels, **prices.get(node.name, {})}))
         for node in today.nodes
     )
     return replace(today, nodes=(*known, *more))
@@ -171,12 +169,9 @@ class Placer:
         return self._show(found[-1].deployment, title, "; ".join(words))
 
     def _show(
-        self,
-        found: cms.fleet.Deployment,
-        title: str,
-        end: str,
+        self, found: cms.fleet.Deployment, title: str, end: str,
         result: PlacementResult | None = None,
-    ) -> int:
+    ) -> int:  # fmt: skip
         from cms.fleet.deployment import deployment_to_json
         from cms.fleet.report.deployments import deployment_page
 

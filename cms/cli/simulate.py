@@ -134,8 +134,8 @@ def simulate(
             ended = found.requests is not None and service.requests < found.requests
             more = "a longer trace" if ended and found.seconds is None else "more --requests"
             session.warn(f"{service.name} is undecided: {more} would tell")
-    document = partial(room.simulation_to_json, found)
-    session.show(document, partial(simulation_page, found, plan.name), output, picture)
+    view = partial(simulation_page, found, plan.name)
+    session.show(partial(room.simulation_to_json, found), view, output, picture)
     if found.stopped:
         return Exit.INTERRUPTED
     failed = any(each.verdict in ("violated", "not replayed") for each in found.services)

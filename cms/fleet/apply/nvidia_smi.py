@@ -143,23 +143,22 @@ class NvidiaSmi(Tool):
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the calls of :data:`_FUNCTIONS`."""
-        return [*self._lines(unit, {})]
+        return [*self._lines(unit, {card.name: card for card in unit.befores})]
 
     def _lines(self, unit: Unit, seen: dict[str, FleetGpu]) -> Iterator[str]:
         for before, after in zip(unit.befores, unit.afters, strict=True):
             removed, added = unit.places(before.index)
-            is_cut, held = before.mode is Mode.MIG, seen[before.name].instances if seen else None
-            there = removed.keys() if held is None else {find_place(each) for each in held}
-            whole = {find_place(each) for each in held or () if each.is_whole}
-            if not (is_cut or after.mode is Mode.MIG):
-                continue
-            for place in sorted((removed.keys() - added.keys()) & there, key=str):
+            was_cut, is_cut = (card.mode is Mode.MIG for card in (before, after))
+            held = seen[before.name].instances if was_cut or is_cut else ()
+            whole = {find_place(each) for each in held if each.is_whole}
+            there = {find_place(each) for each in held} - added.keys()
+            for place in sorted(removed.keys() & there, key=str):
                 yield self.line("del", before, removed[place])
-            if after.mode is Mode.MIG and (before.is_empty or not is_cut):
+            if is_cut and (before.is_empty or not was_cut):
                 yield f"mig {before.index} Enabled 1"
             for place in sorted(added.keys() - removed.keys() - whole, key=str):
                 yield self.line("add", before, added[place])
-            if is_cut and after.mode is not Mode.MIG:
+            if was_cut and not is_cut:
                 yield f"mig {before.index} Disabled 0"
 
     def line(self, does: str, card: FleetGpu, each: Instance) -> str:
