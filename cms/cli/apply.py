@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -113,9 +113,10 @@ def apply(
     way = _find_way(session, target, current, *asked)
     if isinstance(way, int):
         return way
+    found, words, notes = way
     known = None if rates is None else _read_known_rates(rates)
     with session.reading("looking what is needed"):
-        prepared = _prepare(session, Head(way.found, chosen, with_work=not no_work))
+        prepared = _prepare(session, Head(found, chosen, with_work=not no_work))
         if print is None and not dry_run:
             prepared.find_worker()
 
@@ -123,12 +124,12 @@ def apply(
         from cms.fleet.report.transitions import transition_page
 
         return transition_page(
-            way.found, rates=known, floor=way.floor, timeline=timeline, notes=way.notes,
+            found, rates=known, floor=words, timeline=timeline, notes=notes,
             durations=prepared.durations, by_node=chosen.drains_nodes,
             where=prepared.expect(parallel),
         )  # fmt: skip
 
-    document = partial(transition_to_json, way.found)
+    document = partial(transition_to_json, found)
     if session.json and not dry_run and print is None:  # how it ends is what is printed
         session.write(document, output)
     else:
@@ -149,19 +150,11 @@ def apply(
         return _carry_out(session, prepared, journal, parallel, max_failures)
 
 
-class _Way(NamedTuple):
-    """A transition, the floor that was asked for in words, and further lines about it."""
-
-    found: Transition
-    floor: str
-    notes: Iterable[str]
-
-
 def _find_way(
     session: Session, target: Path, current: Path | None, tool: str, floor: list[str] | None,
     spare: str, method: str, max_age: str, time_limit: str, seed: int,
-) -> _Way | int:  # fmt: skip
-    """Return the transition, or the exit code if there is none."""
+) -> tuple[Transition, str, Iterable[str]] | int:  # fmt: skip
+    """Return the transition, its floor in words, and notes; or the exit code if there is none."""
     with session.reading():
         kind, document = open_document(target)
         if kind == "cms-transition":
@@ -172,7 +165,7 @@ def _find_way(
             options.refuse_others(session.context, heeded, "the transition says it; leave it out")
             given = transition_from_json(document)
             fleets.refuse_stale(session, given.start, max_age)
-            return _Way(given, "as listed", ())
+            return given, "as listed", ()
     if current is None:
         raise options.usage_error(
             "give what runs: --current now.json, which 'cms observe SOURCE... -o now.json' writes"
@@ -229,10 +222,10 @@ def _find_way(
     own = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
     words = ", ".join([f"{shown(share * 100)} %", *own])
     if tool == "nvidia-smi":
-        return _Way(found, words, ())
+        return found, words, ()
     from cms.fleet.report.transitions import whole_gpus_words
 
-    return _Way(found, words, whole_gpus_words(found, to, tool))
+    return found, words, whole_gpus_words(found, to, tool)
 
 
 def _read_floors(floor: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
