@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import FileError
-from ...files.source import sync_folder
+from ...files.source import sync_folder, telling
 from ..deployment.instance import Instance
 from ..deployment.model import Deployment
 from ..deployment.transition import PartitioningTool, Transition
@@ -85,13 +85,11 @@ class Journal:
     @classmethod
     def read(cls, path: Path) -> Journal:
         """Read how far an apply has come; a last line that was cut off does not count."""
-        try:
-            text = path.read_bytes()
-        except FileNotFoundError:
+        if not path.exists():
             what = "nothing was begun here, so there is nothing to go on with or to undo"
-            raise FileError(path, what, expected="the folder of an earlier 'cms apply'") from None
-        except OSError as fault:
-            raise FileError(path, f"it cannot be read: {fault.strerror}") from None
+            raise FileError(path, what, expected="the folder of an earlier 'cms apply'")
+        with telling(path, "read"):
+            text = path.read_bytes()
         size = text.rfind(b"\n") + 1
         lines = text[:size].decode(errors="replace").splitlines()
         heads = [at for at, line in enumerate(lines) if line.startswith('{"format"')]

@@ -144,8 +144,7 @@ def read_cuts(
         ids = entry.filters if entry.devices and len(entry.filters) == 1 else ()
         product = next((Statement(each, "device-filter") for each in ids), None)
         mig = Statement("off" if entry.cut is None else "on", where)
-        counts = None if entry.cut is None else dict(entry.cut)
-        yield GpuFacts(index, where, product=product, mig=mig, counts=counts)
+        yield GpuFacts(index, where, product=product, mig=mig, counts=entry.cut)
 
 
 def _is_meant(entry: Entry, card: FleetGpu, where: str) -> bool:

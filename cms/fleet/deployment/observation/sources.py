@@ -91,11 +91,8 @@ def observe(
             found = read_possible(documents[0])
             if len(given) > 1:
                 what = f"it is a deployment, and {len(given) - 1} more sources are given"
-                how = {
-                    "expected": "a deployment alone",
-                    "fix": "what was meant to run goes to --plan",
-                }
-                raise FileError(source.name, what, **how)
+                alone, fix = "a deployment alone", "what was meant to run goes to --plan"
+                raise FileError(source.name, what, expected=alone, fix=fix)
             return ObservationResult(found, ())
         elif is_nvidia_smi(source):
             texts.setdefault(name, []).append((source, at))
