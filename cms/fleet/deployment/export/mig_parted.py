@@ -97,25 +97,22 @@ def _indents(text: str) -> tuple[int, int]:
     return (found[0], next(entries, found[0] + 2)) if found and found[0] else (2, 4)
 
 
-def _node_cuts(*deployments: Deployment | None) -> dict[tuple[int, str], dict[int, Cut]]:
-    """Return how each node is cut, by deployment and name."""
-    return {
-        (at, node.name): {card.index: cut_of(card) for card in node.gpus}
-        for at, each in enumerate(deployments)
-        for node in (each.nodes if each else ())
-        if node.gpus
-    }
+def _node_cuts(deployment: Deployment) -> dict[str, dict[int, Cut]]:
+    """Return how each node is cut."""
+    nodes = (node for node in deployment.nodes if node.gpus)
+    return {node.name: {card.index: cut_of(card) for card in node.gpus} for node in nodes}
 
 
 def _configs_text(deployment: Deployment, options: ExportOptions) -> str:
     """Write the configurations of all nodes, and those of today, so that there is a way back."""
-    configs = configs_of(_node_cuts(deployment, options.now).values())
+    sides = [deployment, *([] if options.now is None else [options.now])]
+    configs = configs_of(cuts for side in sides for cuts in _node_cuts(side).values())
     return text_of(configs) if options.merge is None else merged(options.merge, configs)
 
 
 def _names(deployment: Deployment) -> dict[str, str]:
     """Return which configuration each node takes."""
-    return {node: name_of(cuts) for (_, node), cuts in _node_cuts(deployment).items()}
+    return {node: name_of(cuts) for node, cuts in _node_cuts(deployment).items()}
 
 
 def refuse_doubtful(card: FleetGpu, doubts: Mapping[str, str], gone: Collection[Instance]) -> None:

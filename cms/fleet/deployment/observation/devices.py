@@ -154,13 +154,14 @@ def renumber_gpus(deployment: Deployment, other: Deployment) -> Deployment:
 
     Nodes stay as they are whose numbers are known, or of which the other does not know all.
     """
-    known = {card.uuid: card for node in other.nodes if node.is_numbered for card in node.gpus}
+    numbered = (card for node in other.nodes if node.is_numbered for card in node.gpus)
+    known = {(card.node, card.uuid): card.index for card in numbered if card.uuid is not None}
     nodes = []
     for node in deployment.nodes:
-        meant = [known.get(card.uuid) for card in node.gpus]
-        if not node.is_numbered and all(each and each.node == node.name for each in meant):
-            pairs = zip(node.gpus, meant, strict=True)
-            cards = tuple(replace(card, index=each.index) for card, each in pairs if each)
+        told = [(card, known[card.node, card.uuid]) for card in node.gpus
+                if (card.node, card.uuid) in known]  # fmt: skip
+        if not node.is_numbered and len(told) == len(node.gpus):
+            cards = tuple(replace(card, index=index) for card, index in told)
             node = replace(node, gpus=cards, is_numbered=True)
         nodes.append(node)
     return replace(deployment, nodes=tuple(nodes))
