@@ -120,7 +120,7 @@ def number_gpus(
     cards = [card for each in told if each.is_numbered for card in each.gpus]
     indices = {card.uuid.value: card.index for card in cards if card.uuid is not None}
     uuids = {card.uuid.value if card.uuid else "" for card in named}
-    if not indices and len(uuids) == len({card.index for card in cards}) == 1:
+    if not indices and len({c.index for c in named}) == len({c.index for c in cards}) == 1:
         indices = dict.fromkeys(uuids, cards[0].index)  # there is one GPU alone
     if not cards:
         indices = {card.uuid: card.index for card in meant if card.uuid is not None}
