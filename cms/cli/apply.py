@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -78,7 +79,7 @@ def apply(
     if check:
         heeded = "target sources current check node device max_age output"
         options.refuse_others(context, heeded, "it is for finding the way; leave out --check")
-        read = [*(sources or ()), *([] if current is None else [str(current)])]
+        read = [*(sources or ()), *filter(None, [current and str(current)])]
         if target is None or not read:
             words = "name what should run and what runs: cms apply TARGET --check SOURCE..."
             raise options.usage_error(words, "SOURCE" if target else "TARGET")
@@ -102,7 +103,8 @@ def apply(
     if rates is not None and picture is None and not timeline:
         raise options.usage_error("rates are drawn; add --timeline or --picture", "--rates")
     with session.reading():
-        from cms.fleet.apply import Head, find_tool
+        from cms.fleet.apply import Head, Journal, find_tool, hold_lock
+        from cms.fleet.deployment.transition import transition_to_json
 
         chosen = find_tool(tool)
     if target is None:
@@ -111,27 +113,23 @@ def apply(
     way = _find_way(session, target, current, *asked)
     if isinstance(way, int):
         return way
+    found, words, notes = way
     known = None if rates is None else _read_known_rates(rates)
-    head = Head(way.found, chosen, with_work=not no_work)
     with session.reading("looking what is needed"):
-        prepared = _prepare(session, head)
+        prepared = _prepare(session, Head(found, chosen, with_work=not no_work))
         if print is None and not dry_run:
             prepared.find_worker()
-    durations = session.fleet.transition.durations
 
     def view() -> Page:
         from cms.fleet.report.transitions import transition_page
 
         return transition_page(
-            way.found, rates=known, floor=way.floor, timeline=timeline, notes=way.notes,
-            durations=durations, by_node=chosen.drains_nodes, where=prepared.expect(parallel),
+            found, rates=known, floor=words, timeline=timeline, notes=notes,
+            durations=prepared.durations, by_node=chosen.drains_nodes,
+            where=prepared.expect(parallel),
         )  # fmt: skip
 
-    def document() -> dict[str, Any]:
-        from cms.fleet.deployment.transition import transition_to_json
-
-        return transition_to_json(way.found)
-
+    document = partial(transition_to_json, found)
     if session.json and not dry_run and print is None:  # how it ends is what is printed
         session.write(document, output)
     else:
@@ -145,30 +143,18 @@ def apply(
         return _list_commands(session, prepared)
     if asks and not _is_wanted(session, prepared, parallel):
         return Exit.FAILED
-    from cms.fleet.apply import Journal, hold_lock
-
-    path = (session.folder / ".cms" / "apply" if output is None else output.parent) / _STATE
-    with hold_lock(session.folder / ".cms" / "lock"):
-        journal = Journal.create(path, prepared.head)
+    folder = session.folder / ".cms"
+    with hold_lock(folder / "lock"):
+        state = (folder / "apply" if output is None else output.parent) / _STATE
+        journal = Journal.create(state, prepared.head)
         return _carry_out(session, prepared, journal, parallel, max_failures)
-
-
-# -- the way to the target -------------------------------------------------------------------------
-
-
-class _Way(NamedTuple):
-    """A transition, the floor that was asked for in words, and further lines about it."""
-
-    found: Transition
-    floor: str
-    notes: Iterable[str]
 
 
 def _find_way(
     session: Session, target: Path, current: Path | None, tool: str, floor: list[str] | None,
     spare: str, method: str, max_age: str, time_limit: str, seed: int,
-) -> _Way | int:  # fmt: skip
-    """Return the transition, or the exit code if there is none."""
+) -> tuple[Transition, str, Iterable[str]] | int:  # fmt: skip
+    """Return the transition, its floor in words, and notes; or the exit code if there is none."""
     with session.reading():
         kind, document = open_document(target)
         if kind == "cms-transition":
@@ -179,7 +165,7 @@ def _find_way(
             options.refuse_others(session.context, heeded, "the transition says it; leave it out")
             given = transition_from_json(document)
             fleets.refuse_stale(session, given.start, max_age)
-            return _Way(given, "as listed", ())
+            return given, "as listed", ()
     if current is None:
         raise options.usage_error(
             "give what runs: --current now.json, which 'cms observe SOURCE... -o now.json' writes"
@@ -191,10 +177,8 @@ def _find_way(
     is_ours = method == "ours"
     if is_ours:
         how |= {
-            "floors": shares, "spare": options.spare(spare, "--spare"),
-            "seed": seed, "tool": tool,
-            "time_limit": options.time_limit(time_limit),
-            "cancel": session.interrupts.cancel,
+            "floors": shares, "spare": options.spare(spare, "--spare"), "seed": seed, "tool": tool,
+            "time_limit": options.time_limit(time_limit), "cancel": session.interrupts.cancel,
         }  # fmt: skip
     elif tool != "nvidia-smi" or shares or spare != "auto":
         raise options.usage_error(
@@ -214,10 +198,8 @@ def _find_way(
             to = fleets.deployment_of(document)
             start, to = renumber_gpus(start, to), renumber_gpus(to, start)
             if not is_ours:
-                raise options.usage_error(
-                    "it decides itself what lies where, and so does a deployment; give a plan",
-                    "--method",
-                )
+                what = "it decides itself what lies where, and so does a deployment; give a plan"
+                raise options.usage_error(what, "--method")
         else:
             plan = plan_from_json(document)
             if plan.solution.cost is None:
@@ -235,27 +217,25 @@ def _find_way(
     )
     found = heard(session, lambda: find(start, to, **how), doing="planning")
     if isinstance(found, transition.Impossible):
-        return fleets.say_impossible(
-            session, found, {"found": False}, _IMPOSSIBLE[found.proof.value]
-        )
+        head = _IMPOSSIBLE[found.proof.value]
+        return fleets.say_impossible(session, found, {"found": False}, head)
     own = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
     words = ", ".join([f"{shown(share * 100)} %", *own])
     if tool == "nvidia-smi":
-        return _Way(found, words, ())
+        return found, words, ()
     from cms.fleet.report.transitions import whole_gpus_words
 
-    return _Way(found, words, whole_gpus_words(found, to, tool))
+    return found, words, whole_gpus_words(found, to, tool)
 
 
 def _read_floors(floor: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
     """Return the share that all services keep, and those of single ones."""
-    given = floor or ()
-    alone = [text for text in given if "=" not in text]
+    alone, named = ([t for t in floor or () if ("=" in t) is has] for has in (False, True))
     if len(alone) > 1:
         raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
     share = options.share(alone[0], "--floor") if alone else Fraction(1)
-    named = options.pairs([text for text in given if "=" in text], "--floor", "chat=50%")
-    return share, {name: options.share(text, "--floor") for name, text in named.items()}
+    shares = options.pairs(named, "--floor", "chat=50%")
+    return share, {name: options.share(text, "--floor") for name, text in shares.items()}
 
 
 def _read_known_rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
@@ -269,18 +249,13 @@ def _read_known_rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
     }
 
 
-# -- carrying it out -------------------------------------------------------------------------------
-
-
 def _prepare(session: Session, head: Head) -> Apply:
     """Return what carries out a transition, by the settings."""
     from cms.fleet.apply import Apply, Job, Shell
 
     told = session.fleet.apply
-    shell = Shell(
-        told.shell, float(options.seconds(told.timeout, "timeout")),
-        float(options.seconds(told.pause, "pause")),
-    )  # fmt: skip
+    times = (float(options.seconds(text, "")) for text in (told.timeout, told.pause))
+    shell = Shell(told.shell, *times)
     job = Job(
         head.transition, shell, export_options(session),
         session.fleet.observation.service_label or "cms.service", told.drain_flags,
@@ -342,9 +317,8 @@ def _carry_out(
         cancel=session.interrupts.cancel, tell=session.note,
     )  # fmt: skip
     failed = {str(prepared.units[at]): why for at, why in outcome.failed.items()}
-    said = {
-        "done": outcome.done, "left": outcome.left, "failed": failed, "state": str(journal.path),
-    }  # fmt: skip
+    said = {"done": outcome.done, "left": outcome.left, "failed": failed}
+    said |= {"state": str(journal.path)}
     if outcome.has_arrived:
         session.say(said, f"arrived: {outcome.done} done, and all is as it should be\n")
         return Exit.ANSWER

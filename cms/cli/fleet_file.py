@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -86,14 +86,16 @@ def read_fleet_file(path: Path) -> Fleet:
             what = f"{name} describes the GPU {gpu.key!r}"
             raise document.error(what, "gpus", key, "device", expected=f"[gpus.{gpu.key}]")
         known.append(gpu)
-    told: list[tuple[tuple[str | int, ...], Iterable[str]]]
-    told = [(("group", at, "gpus"), each.gpus or ()) for at, each in enumerate(fleet.group)]
-    for within, named in (*told, (("export", "slurm_types"), fleet.export.slurm_types)):
-        for name in named:
-            is_key = within[0] == "export"
-            if not any(name == gpu.key if is_key else is_called(gpu, name) for gpu in known):
-                what = f"unknown GPU {name!r}{nearest(name, [gpu.key for gpu in known])}"
-                raise document.error(what, *within, name)
+    told: list[tuple[str | int, ...]]
+    told = [
+        ("group", at, "gpus", name) for at, it in enumerate(fleet.group) for name in it.gpus or ()
+    ]
+    told += [("export", "slurm_types", name) for name in fleet.export.slurm_types]
+    for *within, last in told:
+        name, keys = str(last), [gpu.key for gpu in known]
+        is_known = name in keys or (within[0] == "group" and any(is_called(g, name) for g in known))
+        if not is_known:
+            raise document.error(f"unknown GPU {name!r}{nearest(name, keys)}", *within, name)
     return fleet
 
 
@@ -169,25 +171,21 @@ def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str,
     """Return the values of options by settings; of GPUs, limits and costs of those `chosen`."""
     from cms.fleet.hardware.catalogue import is_called
 
-    gpus = fleet.gpus
-    if chosen:
-        devices = [find_gpu(each, "--gpu") for each in chosen]
-        gpus = {
-            key: each for key, each in gpus.items() if any(is_called(gpu, key) for gpu in devices)
-        }
+    devices = [find_gpu(each, "--gpu") for each in chosen or ()]
+    gpus = [
+        (key, each)
+        for key, each in fleet.gpus.items()
+        if not chosen or any(is_called(gpu, key) for gpu in devices)
+    ]
+    prices = [(key, each.price_per_hour) for key, each in gpus]
+    tables = ((name, getattr(fleet.tables, name)) for name in _TABLES)
     found: dict[str, Any] = {
         "gpu": list(_gpu_names(fleet, folder).values()),
-        "max_gpus": [f"{key}={each.max}" for key, each in gpus.items() if each.max is not None],
-        "cost": [
-            f"{key}={price}"
-            for key, each in gpus.items()
-            if (price := each.price_per_hour) is not None
-        ],
+        "max_gpus": [f"{key}={each.max}" for key, each in gpus if each.max is not None],
+        "cost": [f"{key}={price}" for key, price in prices if price is not None],
         "map": [f"{own}={name}" for own, name in fleet.tables.map.items()],
+        **{name: folder / path for name, path in tables if path is not None},
     }
-    for name in _TABLES:
-        path = getattr(fleet.tables, name)
-        found[name] = None if path is None else folder / path
     for part in _OPTIONS:
         found |= dict(getattr(fleet, part))
     found |= {"time_sharing": fleet.plan.time_sharing, "routing": None}  # --routing is of replays

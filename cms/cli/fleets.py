@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cms.errors import FileError
-
 from .options import duration, usage_error
 from .session import Exit, Session, open_document
 
@@ -35,14 +33,9 @@ def read_fleet(path: Path) -> Deployment:
 
 def deployment_of(document: Parsed) -> Deployment:
     """Build a deployment that can be as it is written."""
-    from cms.fleet.deployment import check_deployment, deployment_from_json
+    from cms.fleet.deployment.observation.sources import read_possible
 
-    found, path = deployment_from_json(document), document.source.name
-    faults = [fault for fault in check_deployment(found) if fault.kind != "capacity"]
-    if faults:
-        fix = f"see all that is wrong with it: cms check {path}"
-        raise FileError(path, f"it cannot be as it is written: {faults[0]}", fix=fix)
-    return found
+    return read_possible(document)
 
 
 def read_current(session: Session, path: Path, max_age: str) -> Deployment:

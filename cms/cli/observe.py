@@ -41,7 +41,7 @@ def observe(
     with session.reading():
         from cms.fleet.deployment import deployment_to_json
         from cms.fleet.deployment.difference import join_services
-        from cms.fleet.deployment.observation import owners
+        from cms.fleet.deployment.observation import pods
         from cms.fleet.report.deployments import deployment_page
 
         known = None if plan is None else read_known(plan)
@@ -57,10 +57,10 @@ def observe(
         named = "--adopt"
         try:
             for place, doing in options.pairs(adopt, named, "node-a/3:4=chat@2x8").items():
-                found = owners.adopt(found, place, doing, works)
+                found = pods.adopt(found, place, doing, works)
             named = "--reclaim"
             for place in reclaim or ():
-                found = owners.release(found, place)
+                found = pods.release(found, place)
         except InvalidOption as fault:
             raise options.usage_error(str(fault), named) from None
         first, more = ", ".join(sources[:3]), len(sources) - 3

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,8 +24,8 @@ from .searching import Search, heard
 from .session import Exit, Session
 
 if TYPE_CHECKING:
-    from cms.fleet.deployment import DesiredState, FleetNode
-    from cms.fleet.placement import PlacementInfeasible, PlacementResult
+    from cms.fleet.deployment import DesiredState, FleetGpu, FleetNode
+    from cms.fleet.placement import Compacted, PlacementInfeasible, PlacementResult
 
 FREED = ("gpus", "nodes")
 
@@ -43,16 +44,14 @@ def read_gpus_there(
     if today is None:
         return table
     own = {node.name: node for node in today.nodes}
-    prices = {node.name: node.labels[PRICE] for node in table.nodes if PRICE in node.labels}
+    prices = {n.name: {PRICE: n.labels[PRICE]} for n in table.nodes if PRICE in n.labels}
     for node in table.nodes:
         if node.name in own and _types(node) != _types(own[node.name]):
             what = f"node {node.name!r} has other GPUs here than in {current}"
             raise FileError(nodes, what, expected="the same", fix="or leave it out here")
     more = tuple(node for node in table.nodes if node.name not in own)
     known = (
-        replace(node, labels=FrozenMap({**node.labels, PRICE: price}))
-        if (price := prices.get(node.name)) is not None
-        else node
+        replace(node, labels=FrozenMap({**node.labels, **prices.get(node.name, {})}))
         for node in today.nodes
     )
     return replace(today, nodes=(*known, *more))
@@ -109,25 +108,19 @@ class Placer:
         as_grouped = session.fleet.placement.as_grouped
         constraints = self._constraints(wanted.services)
         if as_grouped and constraints:
-            raise options.usage_error(
-                "constraints decide which instances share a GPU, and as_grouped leaves that to the "
-                "plan; give one of them",
-                "[placement]",
-            )
+            what = "constraints decide which instances share a GPU, and as_grouped leaves that to"
+            raise options.usage_error(f"{what} the plan; give one of them", "[placement]")
 
-        def place(there: cms.fleet.Deployment) -> PlacementResult | PlacementInfeasible:
-            return cms.fleet.place(
-                wanted, there, constraints=constraints, as_grouped=as_grouped,
-                time_limit=self.time_limit, cancel=session.interrupts.cancel,
-            )  # fmt: skip
-
+        place = partial(
+            cms.fleet.place, wanted, constraints=constraints, as_grouped=as_grouped,
+            time_limit=self.time_limit, cancel=session.interrupts.cancel,
+        )  # fmt: skip
         found = heard(session, lambda: place(self.there), doing="placing")
         if not isinstance(found, PlacementInfeasible):
             return self._show(found.deployment, title, str(found), found)
         doing, more = "no place; looking for sufficient changes", ""
         is_capped = any(n > wanted.max_gpus.get(key, n) for key, n in wanted.gpus.items())
-        is_capped |= bool(wanted.group_limits)
-        if not constraints and not is_capped and len(wanted.gpus) == 1:
+        if not (constraints or is_capped or wanted.group_limits) and len(wanted.gpus) == 1:
             more = heard(session, lambda: self._sufficient_gpus(wanted, place), doing=doing)
         return self._refuse(found, more)
 
@@ -146,14 +139,11 @@ class Placer:
 
         session = self.session
         constraints = self._constraints(cms.fleet.desired_state(plan).services)
-        found = heard(
-            session,
-            lambda: place_plan(
-                plan, self.there, constraints=constraints, extra_cost=extra, seed=how.seed,
-                time_limit=how.time_limit, cancel=session.interrupts.cancel,
-            ),
-            doing="placing",
+        call = partial(
+            place_plan, plan, self.there, constraints=constraints, extra_cost=extra, seed=how.seed,
+            time_limit=how.time_limit, cancel=session.interrupts.cancel,
         )  # fmt: skip
+        found = heard(session, call, doing="placing")
         if isinstance(found, PlacementInfeasible):
             return self._refuse(found, "")
         code = self._show(found.deployment, title, str(found), found)
@@ -161,44 +151,35 @@ class Placer:
 
     def compact(self, max_restarts: str | None, free: str, title: str) -> int:
         """Put what runs together on the fewest GPUs or nodes."""
-        session, most = self.session, _numbers(max_restarts)
+        most = _numbers(max_restarts)
         options.require_known(free, FREED, "--free")
 
-        def compact() -> list[tuple[cms.fleet.Deployment, str]]:
+        def search() -> list[Compacted]:
             from cms.fleet.placement import compact
 
-            constraints, found = self._constraints(self.there.services), []
-            for number in most:
-                each = compact(
-                    self.there, max_restarts=number, free=free,  # type: ignore[arg-type]
-                    constraints=constraints, time_limit=self.time_limit,
-                    cancel=session.interrupts.cancel,
-                )  # fmt: skip
-                said = f"at most {number}: " if len(most) > 1 else ""
-                found.append((each.deployment, f"{said}{each}"))
-            return found
+            how: dict[str, Any] = {
+                "free": free, "constraints": self._constraints(self.there.services),
+                "time_limit": self.time_limit, "cancel": self.session.interrupts.cancel,
+            }  # fmt: skip
+            return [compact(self.there, max_restarts=number, **how) for number in most]
 
-        table = heard(session, compact, doing="looking for what to move together")
-        return self._show(table[-1][0], title, "; ".join(words for _, words in table))
+        found = heard(self.session, search, doing="looking for what to move together")
+        said = [f"at most {number}: " if len(most) > 1 else "" for number in most]
+        words = (f"{head}{each}" for head, each in zip(said, found, strict=True))
+        return self._show(found[-1].deployment, title, "; ".join(words))
 
     def _show(
-        self,
-        found: cms.fleet.Deployment,
-        title: str,
-        end: str,
+        self, found: cms.fleet.Deployment, title: str, end: str,
         result: PlacementResult | None = None,
-    ) -> int:
+    ) -> int:  # fmt: skip
         from cms.fleet.deployment import deployment_to_json
         from cms.fleet.report.deployments import deployment_page
 
         end += f"\nplan: {self._tell_change(found)}"
         if result is not None and found.plan is not None:
             end += f"; {self._tell_cost(result, found.plan)}"
-        self.session.show(
-            lambda: deployment_to_json(found),
-            lambda: deployment_page(found, title, end=end),
-            *self.files,
-        )
+        document, view = partial(deployment_to_json, found), partial(deployment_page, found, title)
+        self.session.show(document, lambda: view(end=end), *self.files)
         return self.session.code()
 
     def _tell_change(self, after: cms.fleet.Deployment) -> str:
@@ -216,7 +197,7 @@ class Placer:
         again = (stay - kept, "restarted"), (alike - stay, "moved")
         rest = (created, "created"), *again, (deleted, "deleted")
         parts += [f"{n} {what}" for n, what in rest if n]
-        if after.plan is None or after.plan.routing == "weighted":
+        if after.routing == "weighted":
             floors = self.session.fleet.transition
             rates = {each.name: each.rate_rps for each in after.services}
             supply = defaultdict[str, Fraction](Fraction)
@@ -235,20 +216,15 @@ class Placer:
         """Say what GPUs cost, by how much that is less than now, and what is proved of it."""
         from cms.fleet.deployment.checking import has_our_work
 
-        known = result.wanted.prices
-
-        def prices(fleet: cms.fleet.Deployment) -> list[Fraction | None]:
-            return [
-                Fraction(0)
-                if card.foreign
-                else (known.get(card.gpu.key) if node.price is None else node.price)
-                for node in fleet.nodes
-                for card in node.gpus
-                if has_our_work(card)
-            ]
+        def find_price(node: FleetNode, card: FleetGpu) -> Fraction | None:
+            own = result.wanted.prices.get(card.gpu.key) if node.price is None else node.price
+            return Fraction(0) if card.foreign else own
 
         cost, currency = result.cost, plan.serving.currency
-        before, after = prices(self.there), prices(result.deployment)
+        before, after = (
+            [find_price(n, card) for n in fleet.nodes for card in n.gpus if has_our_work(card)]
+            for fleet in (self.there, result.deployment)
+        )
         said = money(cost, currency) if currency else f"cost {shown(cost)}"
         if not currency and {*after} <= {1} and cost == len(after):
             said = count(len(after), "GPU")
@@ -323,10 +299,8 @@ class Placer:
             "placed": False, "proof": found.proof.value, "reasons": list(found.reasons),
             "would_do": more or None,
         }  # fmt: skip
-        reasons = [*found.reasons, *([more] if more else [])]
-        self.session.show(
-            lambda: document, lambda: refusal_page(f"cannot be placed, {proof}:", reasons)
-        )
+        reasons, head = [*found.reasons, *[more] * bool(more)], f"cannot be placed, {proof}:"
+        self.session.show(lambda: document, lambda: refusal_page(head, reasons))
         return Exit.INFEASIBLE
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,36 +135,28 @@ def replan(
         room.same_services(known, [service.name for service in asked])
         gpus = [find_gpu(key, "--gpu") for key in gpu or ()]
         gpus = gpus or _measured(today, points, operating_points)
-        limits: dict[str, int] = {}
-        for name, given in session.fleet.gpus.items():
-            for one in gpus:
-                if given.max is not None and is_called(one, name):
-                    limits[one.key] = min(given.max, limits.get(one.key, given.max))
+        caps = [(name, it.max) for name, it in session.fleet.gpus.items() if it.max is not None]
+        own = {one.key: [most for name, most in caps if is_called(one, name)] for one in gpus}
+        limits = {key: min(each) for key, each in own.items() if each}
         available = () if today is None else list_available(today, gpus)
         how["group_limits"] = limit_groups(session.fleet, gpus, how["costs"], available)
         planner = room.Planner(asked, points, gpus, limits=limits, available=available, **how)
         if today is None:
             first = known.count - 1 - int(options.seconds(play, "--play") / known.step_s)
             if first < 0:
-                raise InvalidProblem(
-                    f"the trace is {known}, shorter than the {play} that are played; expected a "
-                    "longer one, or a shorter --play"
-                )
-            own = known.of([service.name for service in asked])
-            scene = room.Scene(own, first, planner, terms)
+                what = f"the trace is {known}, shorter than the {play} that are played"
+                raise InvalidProblem(f"{what}; expected a longer one, or a shorter --play")
+            played = known.of([service.name for service in asked])
+            scene = room.Scene(played, first, planner, terms)
 
     try:
         if today is None:
             return _play(session, scene, ahead, output)
-        found = heard(
-            session,
-            lambda: room.replan(
-                today, known, planner, ahead, terms, durations=way.durations,
-                max_parallel=way.parallel,
-                time_limit=how["time_limit"], cancel=how["cancel"],
-            ),
-            doing="deciding",
+        call = partial(
+            room.replan, today, known, planner, ahead, terms, durations=way.durations,
+            max_parallel=way.parallel, time_limit=how["time_limit"], cancel=how["cancel"],
         )  # fmt: skip
+        found = heard(session, call, doing="deciding")
     except room.NoPath as fault:
         report_error(fault, Exit.INFEASIBLE, as_json=session.json)
         return Exit.INFEASIBLE
@@ -173,7 +166,7 @@ def replan(
     document = room.replan_decision_to_json(found)
     session.show(lambda: document, lambda: replan_page(found), None)
     session.write(lambda: transition_to_json(found.way.transition), output)
-    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
+    return session.code()
 
 
 def _measured(today: Deployment | None, points: Sequence[OperatingPoint], path: Path) -> list[Gpu]:
@@ -202,9 +195,8 @@ def _refuse_stale(path: Path, rates: room.Rates, max_age: str) -> None:
         when, expected = "ahead of this machine's clock", "rates up to now"
         fix = "give every time its zone, set the clock, or allow it with --max-age"
     if abs(age) > allowed:
-        said = (
-            f"the last rates are of {rates.said(rates.count - 1)}, {abs(age) / 60:.0f} min {when}"
-        )
+        minutes = f"{abs(age) / 60:.0f} min {when}"
+        said = f"the last rates are of {rates.said(rates.count - 1)}, {minutes}"
         raise FileError(path, said, expected=expected, fix=fix)
 
 
@@ -226,4 +218,4 @@ def _play(session: Session, scene: room.Scene, ahead: room.Forecast, output: Pat
     heard(session, played, doing="playing the policies")
     document = {"policies": [each.to_json() for each in found]}
     session.show(lambda: document, lambda: policies_page(scene, found), output)
-    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
+    return session.code()

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -27,9 +27,6 @@ from .options import usage_error
 from .progress import Doing
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
-    from rich.segment import Segment
-
     from cms.fleet.report.page import Page
 
     from .settings import Fleet
@@ -95,32 +92,25 @@ class Session:
 
     def refuse_unwritable(self, *files: tuple[Path | None, str]) -> None:
         """Say before a long run, not after it, that a file cannot be written."""
-        printed = ["--output"] if self.json else []
-        self._written = []
+        given = [(path, option) for path, option in files if path is not None]
+        self._written = [(path, option) for path, option in given if not is_pipe(path)]
+        printed = dict.fromkeys(option for path, option in given if is_pipe(path))
+        printed = {"--output": None} | printed if self.json else printed
         taken: dict[Path, str] = {}
-        for path, option in files:
-            if path is None:
-                continue
-            if is_pipe(path):
-                printed += [option] if option not in printed else []
-                continue
-            name = str(path)
+        for path, option in self._written:
+            name, place, fault = str(path), Path(os.path.realpath(path)), ""
             if path.is_dir():
-                raise usage_error(f"{name!r} is a folder; expected a file to write", option)
-            if option == "--picture" and path.suffix.lower() != ".svg":
-                raise usage_error(
-                    f"{name!r}: pictures are SVG; expected a name that ends in .svg", option
-                )
-            if not path.parent.is_dir():
+                fault = f"{name!r} is a folder; expected a file to write"
+            elif option == "--picture" and path.suffix.lower() != ".svg":
+                fault = f"{name!r}: pictures are SVG; expected a name that ends in .svg"
+            elif not path.parent.is_dir():
                 where = f"there is no folder {str(path.parent)!r} to write {path.name!r} to"
-                raise usage_error(f"{where}; create it", option)
-            place = Path(os.path.realpath(path))
-            if place in taken and (path.is_file() or not path.exists()):  # not /dev/null
-                raise usage_error(
-                    f"{name!r}: {taken[place]} writes it, too; name another file", option
-                )
+                fault = f"{where}; create it"
+            elif place in taken and (path.is_file() or not path.exists()):  # not /dev/null
+                fault = f"{name!r}: {taken[place]} writes it, too; name another file"
+            if fault:
+                raise usage_error(fault, option)
             taken[place] = option
-            self._written.append((path, option))
         if len(printed) > 1:
             raise usage_error(f"only one of {' and '.join(printed)} can be standard output")
 
@@ -131,6 +121,7 @@ class Session:
     def print_page(self, page: Page) -> None:
         """Write a page to stdout: in colour on a terminal that wants it, 100 wide elsewhere."""
         from rich.console import Console
+        from rich.segment import Segments
 
         from cms.fleet.report.terminal import render
 
@@ -142,7 +133,10 @@ class Session:
         )  # fmt: skip
         with console.capture() as capture:
             for part in render(page, console.width):
-                console.print(_Printable(part))
+                # only its own colours reach a terminal, not what names hold
+                own = ((each, printable_lines(each.text)) for each in console.render(part))
+                told = (each if each.control else each._replace(text=text) for each, text in own)
+                console.print(Segments(told))
         # Rich fills every table cell up to its column's width.
         lines = capture.get().split("\n")
         self._print("\n".join(line.rstrip(" ") for line in lines))
@@ -163,9 +157,8 @@ class Session:
         try:
             _write(sys.stdout, text)
         except OSError as fault:
-            why = f"cannot be written: {fault.strerror or fault}"
-            fix = "free some space, or write to another place"
-            raise FileError("<stdout>", why, fix=fix) from None
+            what, fix = f"cannot be written: {fault.strerror or fault}", "free some space"
+            raise FileError("<stdout>", what, fix=f"{fix}, or write to another place") from None
         self.has_answered = True
 
     def write(self, make: Document, path: Path | None) -> None:
@@ -180,29 +173,24 @@ class Session:
         if path is not None:
             from cms.fleet.deployment.written_folder import write_folder
 
-            kept = write_folder(files, path, force=force)
-            if kept is not None:
+            if (kept := write_folder(files, path, force=force)) is not None:
                 self.note(f"what was in {path} is now in {kept}")
 
     def show(
-        self,
-        make: Document,
-        view: Callable[[], Page],
-        output: Path | None = None,
+        self, make: Document, view: Callable[[], Page], output: Path | None = None,
         picture: Path | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Print an answer first and write files after it: a full disk must not cost the answer."""
-        page = None
+        view = cache(view)
         if self.json:
             self.print_json(make)
         elif not (self.quiet or is_pipe(picture)):
-            page = view()
-            self.print_page(page)
+            self.print_page(view())
         self.write(make, output)
         if picture is not None:
             from cms.fleet.report.figure import drawing
 
-            write_bytes(drawing(page or view()).encode("utf-8"), picture)
+            write_bytes(drawing(view()).encode("utf-8"), picture)
 
     def list_names(
         self, names: Sequence[str], make: Document, view: Callable[[], Page], output: Path | None
@@ -256,19 +244,6 @@ class Session:
             _tell(text)
 
 
-class _Printable:
-    """Part of a report, of which only its own colours reach a terminal, not what names hold."""
-
-    def __init__(self, part: RenderableType) -> None:
-        self._part = part
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        from rich.segment import Segment
-
-        for text, style, control in console.render(self._part, options):
-            yield Segment(text if control else printable_lines(text), style, control)
-
-
 def open_document(path: Path) -> tuple[str, Parsed]:
     """Parse a JSON file, of a path or ``-``; return its ``format``, empty without one, and it."""
     document = parse_document(path)
@@ -296,9 +271,8 @@ def refuse_two_readers(*files: tuple[Path | None, str]) -> None:
     """Say that standard input can be read only once."""
     readers = [option for path, option in files if is_pipe(path)]
     if len(readers) > 1:
-        raise usage_error(
-            f"{' and '.join(readers)} are both '-'; only one of them can be standard input"
-        )
+        only = "only one of them can be standard input"
+        raise usage_error(f"{' and '.join(readers)} are both '-'; {only}")
 
 
 def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: str = "") -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import groupby
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,7 @@ def simulate(
             why = "it is for plans of instances; a co-location plan is simulated by the minute"
             options.refuse_others(session.context, f"plan output {_OF_A_DAY}", why)
             tables = truth, pairs, predictor, activity, problem
-            how |= _read_day(session, kind, plan, document, *tables)
+            how |= _read_day(session, kind, plan, document, tables)
         else:
             heeded = " ".join(session.context.params.keys() - set(_OF_A_DAY.split()))
             why = "it is for plans of offline work beside online services (cms colocate)"
@@ -134,12 +134,8 @@ def simulate(
             ended = found.requests is not None and service.requests < found.requests
             more = "a longer trace" if ended and found.seconds is None else "more --requests"
             session.warn(f"{service.name} is undecided: {more} would tell")
-    session.show(
-        lambda: room.simulation_to_json(found),
-        lambda: simulation_page(found, plan.name),
-        output,
-        picture,
-    )
+    view = partial(simulation_page, found, plan.name)
+    session.show(partial(room.simulation_to_json, found), view, output, picture)
     if found.stopped:
         return Exit.INTERRUPTED
     failed = any(each.verdict in ("violated", "not replayed") for each in found.services)
@@ -148,7 +144,7 @@ def simulate(
 
 def _realised(document: Parsed) -> cms.fleet.Plan:
     """Return the plan of a deployment, with the instances that the deployment has."""
-    from cms.fleet.deployment import desired_state
+    from cms.fleet.deployment import FleetGpu, desired_state
     from cms.fleet.placement.gpu_group import kind_of
 
     found, path = deployment_of(document), document.source.name
@@ -164,27 +160,24 @@ def _realised(document: Parsed) -> cms.fleet.Plan:
                 here, there = (shown(v) if isinstance(v, Fraction) else v or "none" for v in given)
                 said = f"service {one.name!r} has {what} {here} here and {there} in its plan"
                 raise FileError(path, said, expected="the same", fix="plan anew")
-    runs = [(card, each, kind_of(card, each)) for card, each in found.instances()]
-    if Counter(kind for *_, kind in runs if kind is not None) == wanted.counts:
+    # what is foreign, idle or broken, so that it cannot serve, is of no kind
+    runs = [(card, kind) for card, i in found.instances() if (kind := kind_of(card, i)) is not None]
+    if Counter(kind for _, kind in runs) == wanted.counts:
         return plan
-    serving, groups = plan.unshared("the simulator of queues"), []
+    serving = plan.unshared("the simulator of queues")
     blocks = {serving.instance_of(block): block for block in serving.problem.block_index}
-    for card, own in groupby(runs, key=lambda each: each[0]):
-        contents: Counter[tuple[str, Content]] = Counter()
-        held: Counter[str] = Counter()
-        for _, each, kind in own:
-            if kind is None:  # foreign, idle, or broken, so that it cannot serve
-                continue
-            work, block = kind.work, blocks.get((card.gpu.key, each.profile), "")
-            if work.point not in serving.points.get((work.service, block), ()):
-                what = f"{work.service} runs {work.point} on {card.name}, and its plan does not"
-                raise FileError(path, what, expected="points of its plan", fix="plan anew")
-            contents[block, work.service] += 1
-            held[block] += 1
-        if contents:
-            groups.append(cms.MachineGroup(cms.Configuration(held, card.gpu.key), contents, 1))
-    schedule = cms.Schedule(groups)
-    return replace(plan, solution=replace(plan.solution, schedule=schedule))
+    contents: defaultdict[FleetGpu, Counter[tuple[str, Content]]] = defaultdict(Counter)
+    for card, kind in runs:
+        work, block = kind.work, blocks.get((card.gpu.key, kind.profile), "")
+        if work.point not in serving.points.get((work.service, block), ()):
+            what = f"{work.service} runs {work.point} on {card.name}, and its plan does not"
+            raise FileError(path, what, expected="points of its plan", fix="plan anew")
+        contents[card][block, work.service] += 1
+    groups = []
+    for card, content in contents.items():
+        held = Counter(block for block, _ in content.elements())
+        groups.append(cms.MachineGroup(cms.Configuration(held, card.gpu.key), content, 1))
+    return replace(plan, solution=replace(plan.solution, schedule=cms.Schedule(groups)))
 
 
 def _read_arrivals(session: Session, texts: list[str] | None, names: Sequence[str]) -> Arrivals:
@@ -196,29 +189,25 @@ def _read_arrivals(session: Session, texts: list[str] | None, names: Sequence[st
     own: dict[str, Arrivals] = {}  # those of all services under an empty name
     for text in texts or ():
         name, equals, value = text.partition("=")
-        if equals and name not in names and not Path(text).exists():
-            raise options.usage_error(
-                f"{text!r}: there is no service {name!r}{nearest(name, names)}; the services are "
-                f"{', '.join(names)}",
-                "--arrivals",
-            )
         whose, value = (name, value) if equals and name in names else ("", text)
-        if whose in own:
-            raise options.usage_error(
-                f"arrivals of {whose or 'all services'} are there twice; give them once",
-                "--arrivals",
-            )
+        found, fault = None, ""
         try:
             found = arrivals_of(value)
-        except CmsError as fault:
-            raise options.usage_error(str(fault), "--arrivals") from None
-        if found is None and not value.endswith(".csv") and not Path(value).exists():
-            raise options.usage_error(
+        except CmsError as error:
+            fault = str(error)
+        if equals and name not in names and not Path(text).exists():
+            known = f"the services are {', '.join(names)}"
+            fault = f"{text!r}: there is no service {name!r}{nearest(name, names)}; {known}"
+        elif whose in own:
+            fault = f"arrivals of {whose or 'all services'} are there twice; give them once"
+        elif not (fault or found or value.endswith(".csv") or Path(value).exists()):
+            fault = (
                 f"{text!r}: expected poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a file that "
                 "ends in .csv, with the name of a service and '=' before it or without; even is "
-                "for services that share instances in time",
-                "--arrivals",
+                "for services that share instances in time"
             )
+        if fault:
+            raise options.usage_error(fault, "--arrivals")
         columns = traces.time_column, traces.service_column
         own[whose] = found or read_trace(value, *columns, scaled=not traces.as_recorded)
     others = own.pop("", Poisson())
@@ -226,21 +215,14 @@ def _read_arrivals(session: Session, texts: list[str] | None, names: Sequence[st
 
 
 def _read_day(
-    session: Session,
-    kind: str,
-    path: Path,
-    document: Parsed,
-    truth: Path | None,
-    pairs: Path | None,
-    predictor: Path | None,
-    activity: Path | None,
-    posed: Path | None,
+    session: Session, kind: str, path: Path, document: Parsed, tables: tuple[Path | None, ...]
 ) -> dict[str, Any]:
     """Read what a day is simulated from; return the arguments of ``colocation_day``."""
     from cms.fleet.colocation import files, read_measured_pairs
     from cms.fleet.replanner import read_rates
     from cms.fleet.simulation.colocation_loop import LineWeights, Terms, Traced
 
+    truth, pairs, predictor, activity, posed = tables
     if truth is None:
         raise options.usage_error(
             f"{path} is a co-location plan; what happens is for --truth P.csv to say, a table "
@@ -252,10 +234,9 @@ def _read_day(
     if is_problem and posed is not None:
         raise options.usage_error(f"{path} is a problem itself", "--problem")
     if not is_problem and posed is None:
-        raise options.usage_error(
-            f"{path} says who shares a GPU, and not what there is; give the problem that "
-            "'cms colocate match --problem FILE' has written: --problem FILE"
-        )
+        what = f"{path} says who shares a GPU, and not what there is; give the problem that"
+        how = "'cms colocate match --problem FILE' has written: --problem FILE"
+        raise options.usage_error(f"{what} {how}")
     found: dict[str, Any] = {"terms": session.fleet.colocation.day or Terms()}
     if posed is None:
         problem = files.colocation_problem_from_json(document)
@@ -288,9 +269,6 @@ def _simulate_day(session: Session, how: dict[str, Any], title: str, output: Pat
     if day.stopped:
         return Exit.INTERRUPTED
     return Exit.FAILED if day.verdict == "violated" else Exit.ANSWER
-
-
-# -- load curves -----------------------------------------------------------------------------------
 
 
 @command()

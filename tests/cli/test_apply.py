@@ -13,6 +13,7 @@ import pytest
 from cms.fleet import Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, State
 from cms.fleet.deployment.labels import point_label
+from cms.fleet.deployment.observation.devices import renumber_gpus
 from cms.fleet.serving import RULES
 from tests.cli.shared import A100, LGI, Cms, flat, fleet, put, work, written
 from tests.fleet.cluster import ELSEWHERE, MIXED, claim, claiming, device, node, pod, slices
@@ -338,3 +339,5 @@ def test_same_gpus_under_numbers_of_their_own_are_joined_by_uuid(tmp_path: Path,
     cms("apply numbered.json --check minor.json -q", ANY)
     said = cms("apply bare.json --check minor.json", ANY).err
     assert "is the GPU that was meant was not observed" in said
+    nameless = Deployment((FleetNode("a", bare, is_numbered=False),))  # nothing tells their numbers
+    assert renumber_gpus(nameless, side) == nameless

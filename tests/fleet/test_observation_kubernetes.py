@@ -355,6 +355,8 @@ def test_of_the_devices_that_a_driver_could_make_those_given_are_there() -> None
     switched = NodeFacts("L", Statement("a", ""), gpus=(on,))
     (card,) = merge([*told(*objects), switched]).deployment.gpus()
     assert (card.mode, card.instances) == (Mode.MIG, ())
+    with pytest.raises(FileError, match="said nowhere"):  # both would be the GPU with a number
+        merge([switched, *told(node("a", {}), slices(device("gpu-0"), device("gpu-1")))])
 
 
 def test_claims_without_pods_of_several_pods_and_behind_old_names() -> None:

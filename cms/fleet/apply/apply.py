@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ...errors import InvalidOption, InvalidProblem, UnsupportedProblem
+from ...errors import CmsError, InvalidOption, InvalidProblem, UnsupportedProblem
 from ...values.names import nearest
+from ...values.numbers import exact, format_exact
 from ...values.words import count
 from ..deployment.export.export import refuse_unnumbered, require_word
+from ..deployment.instance import Instance
+from ..deployment.labels import point_label
 from ..deployment.observation.age import format_time
 from ..deployment.transition import (
     Durations,
     PartitioningTool,
+    Transition,
     What,
     check_transition,
     reversal,
 )
-from .hooks import HOOKS, Hooks
 from .journal import Head, Journal
 from .kubectl import Deployments, GpuOperator
 from .nvidia_smi import MigParted, NvidiaSmi, write_scripts
 from .runner import PER_NODE, Outcome, Runner, find_makespan
 from .slurm import Slurm
-from .tool import ActionFailed, Job, Look, Tool, Worker
+from .tool import ActionFailed, Job, Look, Ran, Shell, Tool, Turn, Worker
 from .units import Seat, Unit, list_units, refuse_units, shorten
 
-__all__ = ["TOOLS", "Apply", "begin_undo", "find_tool"]
-
+#: The commands that there have to be.
+HOOKS = ("start", "stop", "ready", "drained")
+_ASKED = {"start": "ready", "stop": "drained"}
 #: What carries out the changes of each tool.
 TOOLS: dict[str, Callable[[Job], Tool]] = {
     "nvidia-smi": NvidiaSmi, "mig-parted": MigParted, "gpu-operator": GpuOperator, "slurm": Slurm,
@@ -43,6 +47,61 @@ def find_tool(name: str) -> PartitioningTool:
         expected = f"expected one of {', '.join(TOOLS)}"
         raise InvalidOption(f"there is no tool {name!r}{nearest(name, TOOLS)}; {expected}")
     return PartitioningTool(name)
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Shell commands of the user, run on this machine.
+
+    `commands`: ``start``, ``stop``: Begin and end to serve. ``ready``, ``drained``: Exit with 0 if
+    that is so; asked again until they do. ``capacity``, optional: Prints the requests/s that a
+    service serves now, or nothing. No work is stopped that takes it below its floor as measured.
+    """
+
+    transition: Transition
+    commands: Mapping[str, str]
+    shell: Shell
+
+    def is_done(self, what: Turn, seat: Seat, place: Instance | None) -> bool:
+        """Ask whether it serves, or nothing of it is left."""
+        return self._run(_ASKED[what], seat, place).code == 0
+
+    def do(self, what: Turn, seat: Seat, place: Instance | None) -> None:
+        """Have it begin, or end where what is measured allows."""
+        assert seat.instance.work is not None
+        name = seat.instance.work.service
+        floor = self.transition.floors.get(name)
+        supply = seat.instance.supply_rps
+        if what == "stop" and "capacity" in self.commands and floor is not None and supply:
+            said = self._run("capacity", seat, place).out.strip()
+            try:
+                is_low = said and exact(said, f"the capacity of {name}") < floor.rps + supply
+            except CmsError as fault:
+                raise ActionFailed(f"[work] capacity: {fault}") from None
+            if is_low:
+                raise ActionFailed(
+                    f"{name} has {said} requests/s now; before {seat} stops it needs what that "
+                    f"supplies beside its floor of {floor}"
+                )
+        ran = self._run(what, seat, place)
+        if ran.code:
+            raise ActionFailed(f"[work] {what} of {seat} ended with {ran.code}: {ran.said}")
+
+    def _run(self, name: str, seat: Seat, place: Instance | None) -> Ran:
+        work, card = seat.instance.work, seat.gpu
+        assert work is not None
+        services = (*self.transition.start.services, *self.transition.target.services)
+        models = {service.name: service.model for service in services}
+        start, uuid = (seat.instance.start, None) if place is None else (place.start, place.uuid)
+        told = {
+            "SERVICE": work.service, "MODEL": models[work.service], "POINT": point_label(work),
+            "PROCESSES": work.point.processes, "BATCH": work.point.batch,
+            "SUPPLY": format_exact(work.supply_rps), "NODE": card.node, "GPU": card.index,
+            "GPU_UUID": card.uuid or "", "PROFILE": seat.instance.profile,
+            "START": "" if start is None else start, "NUMBER": seat.number, "UUID": uuid or "",
+        }  # fmt: skip
+        more = {f"CMS_{key}": str(value) for key, value in told.items()}
+        return self.shell.here("sh", "-c", self.commands[name], more=more)
 
 
 @dataclass(frozen=True)
@@ -67,11 +126,9 @@ class Apply:
                 f"shares of GPUs are switched, and {tool} knows none; expected a transition "
                 "between instances that serve one service each: a switch is yours to carry out"
             )
-        missing = [name for name in HOOKS if self.commands and name not in self.commands]
-        if missing:
-            raise InvalidProblem(
-                f"[work] of fleet.toml has no {', '.join(missing)}; expected {', '.join(HOOKS)}"
-            )
+        if missing := [name for name in HOOKS if self.commands and name not in self.commands]:
+            what = f"[work] of fleet.toml has no {', '.join(missing)}"
+            raise InvalidProblem(f"{what}; expected {', '.join(HOOKS)}")
         refuse_unnumbered(transition.start)
         for unit in self.units:
             require_word(unit.node, "node")
@@ -157,27 +214,26 @@ class Apply:
         `parallel`: Nodes at once. `how`: Other settings of :class:`~.runner.Runner`.
         """
         self.job.uuids.update(journal.uuids)
-        tool, shell = self.tool, self.job.shell
+        tool, worker = self.tool, self.find_worker(journal)
         if isinstance(tool, GpuOperator):
             tool.prepare(self.units)
-        worker = self.find_worker(journal)
-        runner = Runner(self.units, tool, worker, journal, shell, parallel=parallel, **how)
-        outcome = runner.run()
+        own = self.units, tool, worker, journal, self.job.shell
+        outcome = Runner(*own, parallel=parallel, **how).run()
+
+        def look_again(unit: Unit) -> str:
+            try:
+                is_there = tool.look(unit, begun=True) is Look.AFTER
+            except ActionFailed as fault:
+                return str(fault)
+            return "" if is_there else "it is not there any more"
+
         if outcome.has_arrived:
             last = {name: unit for unit in self.units for name in unit.gpus if unit.partitions}
             again = {unit.number: unit for unit in last.values()}
             with ThreadPoolExecutor(PER_NODE * parallel) as pool:
-                faults = pool.map(self._look_again, again.values())
+                faults = pool.map(look_again, again.values())
             outcome.failed |= {at: why for at, why in zip(again, faults, strict=True) if why}
         return outcome
-
-    def _look_again(self, unit: Unit) -> str:
-        """Say what has become otherwise since."""
-        try:
-            is_there = self.tool.look(unit, begun=True) is Look.AFTER
-        except ActionFailed as fault:
-            return str(fault)
-        return "" if is_there else "it is not there any more"
 
 
 def begin_undo(journal: Journal) -> Head:

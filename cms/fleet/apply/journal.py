@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -15,14 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import FileError
-from ...files.source import sync_folder
+from ...files.source import sync_folder, telling
 from ..deployment.instance import Instance
 from ..deployment.model import Deployment
 from ..deployment.transition import PartitioningTool, Transition
 from ..deployment.transition.document import transition_from_json, transition_to_json
 from .units import Unit, shorten
-
-__all__ = ["FORMAT", "Head", "Journal", "hold_lock", "user_name"]
 
 FORMAT = "cms-apply-state"
 
@@ -86,13 +85,11 @@ class Journal:
     @classmethod
     def read(cls, path: Path) -> Journal:
         """Read how far an apply has come; a last line that was cut off does not count."""
-        try:
-            text = path.read_bytes()
-        except FileNotFoundError:
+        if not path.exists():
             what = "nothing was begun here, so there is nothing to go on with or to undo"
-            raise FileError(path, what, expected="the folder of an earlier 'cms apply'") from None
-        except OSError as fault:
-            raise FileError(path, f"it cannot be read: {fault.strerror}") from None
+            raise FileError(path, what, expected="the folder of an earlier 'cms apply'")
+        with telling(path, "read"):
+            text = path.read_bytes()
         size = text.rfind(b"\n") + 1
         lines = text[:size].decode(errors="replace").splitlines()
         heads = [at for at, line in enumerate(lines) if line.startswith('{"format"')]
@@ -124,13 +121,13 @@ class Journal:
         told = [unit for unit in units if unit.number in self.phases]
         done = {at for unit in told if unit.number in self.ended for at in unit.positions}
         there = shorten(self.head.transition, done).target
-        loose: dict[tuple[str, int], set[Instance]] = {}
+        loose: defaultdict[tuple[str, int], set[Instance]] = defaultdict(set)
         for action in (a for unit in told if unit.number not in self.ended for a in unit.actions):
-            loose.setdefault(action.gpu, set()).update(action.removes, action.adds)
+            loose[action.gpu] |= {*action.removes, *action.adds}
         cards = {}
         for card in there.gpus():
-            at = card.node, card.index
-            held = () if card.name in self.head.loose else {*card.instances} - loose.get(at, set())
+            at, is_loose = (card.node, card.index), card.name in self.head.loose
+            held = () if is_loose else {*card.instances} - loose[at]
             cards[at] = replace(card, instances=tuple(held))
         return there.with_gpus(cards)
 

@@ -1,8 +1,4 @@
-"""By ``kubectl``: the GPU Operator cuts a drained node by its label, and Deployments are scaled.
-
-The order (cordon, drain, label, wait, uncordon) is that of the Operator's maintainers:
-https://github.com/NVIDIA/gpu-operator/issues/262.
-"""
+"""By ``kubectl``: the GPU Operator cuts a drained node by its label, and Deployments are scaled."""
 
 from __future__ import annotations
 
@@ -10,34 +6,22 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ...errors import CmsError, InvalidProblem
 from ...files.parsed import Parsed
 from ...files.source import Source
-from ..deployment.export.mig_parted import (
-    config_map,
-    configs_of,
-    kubernetes_name,
-    merged,
-    name_of,
-    text_of,
-)  # fmt: skip
+from ..deployment.export import mig_parted as files
 from ..deployment.export.workloads import WorkloadKey, offer_of
 from ..deployment.instance import Instance, State
-from ..deployment.kubernetes_objects import (
-    DeploymentObject,
-    NodeObject,
-    PodObject,
-    read_object,
-)
+from ..deployment.kubernetes_objects import DeploymentObject, NodeObject, PodObject, read_object
 from ..deployment.labels import dns_label
 from ..deployment.model import FleetGpu, FleetNode
 from .nvidia_smi import list_cuts
-from .tool import ActionFailed, Job, Look, Turn
+from .tool import ActionFailed, Job, Look, Tool, Turn
 from .units import Seat, Unit
 
-__all__ = ["Deployments", "GpuOperator"]
+T = TypeVar("T", NodeObject, PodObject, DeploymentObject)
 
 _CONFIG, _STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
 _CORDONED, _WORKLOAD = "cms.cordoned", "cms.workload"
@@ -53,7 +37,7 @@ def _ask(job: Job, *words: str, given: str = "") -> Any:
         raise ActionFailed(f"kubectl {' '.join(words)}: {ran.said}") from None
 
 
-def _list(job: Job, model: type[Any], *words: str) -> list[Any]:
+def _list(job: Job, model: type[T], *words: str) -> list[T]:
     """Return the objects that `kubectl` lists; of pods those that have not ended."""
     told = _ask(job, "get", *words)
     listed = told.get("items", []) if isinstance(told, dict) else None
@@ -63,7 +47,7 @@ def _list(job: Job, model: type[Any], *words: str) -> list[Any]:
     return [one for one in found if getattr(one, "phase", "") not in ("Succeeded", "Failed")]
 
 
-def _read(value: Any, model: type[Any]) -> Any:
+def _read(value: Any, model: type[T]) -> T:
     try:
         return read_object(Parsed(value, Source("kubectl")), model)
     except CmsError as fault:
@@ -74,19 +58,19 @@ def _migs(offered: Mapping[str, int]) -> dict[str, int]:
     return {name: n for name, n in offered.items() if n and name.startswith("nvidia.com/mig-")}
 
 
-class GpuOperator:
-    """Nodes are cordoned, drained, labelled for mig-manager, and uncordoned."""
+class GpuOperator(Tool):
+    """Nodes are cordoned, drained, labelled for mig-manager, and uncordoned.
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    The order is that of its maintainers: https://github.com/NVIDIA/gpu-operator/issues/262.
+    """
 
     def prepare(self, units: Iterable[Unit]) -> None:
         """Have the ConfigMap of mig-manager know every configuration on the way."""
         export = self.job.export
         for name in (export.config_map, export.operator_namespace, *{unit.node for unit in units}):
-            kubernetes_name(name)
+            files.kubernetes_name(name)
         sides = (side for unit in units for side in (unit.befores, unit.afters))
-        configs = configs_of(list_cuts(self.job, side) for side in sides)
+        configs = files.configs_of(list_cuts(self.job, side) for side in sides)
         where = ("configmap", export.config_map, "-n", export.operator_namespace)
         ran = self.job.shell.here("kubectl", "get", *where, "--ignore-not-found", "-o", "json")
         there = ""
@@ -99,12 +83,8 @@ class GpuOperator:
         if all(f"\n  {name}:" in there for name in configs):
             return
         source = Source(export.config_map, there) if there else export.merge
-        text = text_of(configs) if source is None else merged(source, configs)
-        _ask(self.job, "apply", "-f", "-", given=config_map(text, export))
-
-    def find(self, seat: Seat) -> Instance | None:
-        """Return nothing: the device plug-in decides which pod gets which instance."""
-        return None
+        text = files.text_of(configs) if source is None else files.merged(source, configs)
+        _ask(self.job, "apply", "-f", "-", given=files.config_map(text, export))
 
     def look(self, unit: Unit, *, begun: bool) -> Look:
         """Judge by the labels and by what the node offers; refuse foreign pods that hold GPUs."""
@@ -113,13 +93,13 @@ class GpuOperator:
         is_mixed = node.labels.get("nvidia.com/mig.strategy") == "mixed"
         sides = (FleetNode(unit.node, self.job.named(c)) for c in (unit.befores, unit.afters))
         has, gets = (_migs(offer_of(side).resources) for side in sides)
-        before, after = (not is_mixed or offers == each for each in (has, gets))
         if not unit.partitions:  # it is of some of the node's GPUs only
             if is_mixed and not Counter(offers) >= Counter(has):
                 raise ActionFailed(f"node {unit.node} offers {offers}, needs {has} at least")
             return Look.BEFORE
         wanted = self._config(unit.afters)
         is_asked = node.labels.get(_CONFIG) == wanted
+        before, after = (not is_mixed or offers == each for each in (has, gets))
         if is_asked and after and node.labels.get(_STATE) == "success":
             return Look.AFTER
         for pod in self._pods(unit.node):
@@ -136,11 +116,10 @@ class GpuOperator:
         raise ActionFailed(f"node {unit.node} offers {offers}, not what it is to offer before")
 
     def _config(self, cards: Sequence[FleetGpu]) -> str:
-        return name_of(list_cuts(self.job, cards))
+        return files.name_of(list_cuts(self.job, cards))
 
     def _node(self, unit: Unit) -> NodeObject:
-        found: NodeObject = _read(_ask(self.job, "get", "node", unit.node), NodeObject)
-        return found
+        return _read(_ask(self.job, "get", "node", unit.node), NodeObject)
 
     def _pods(self, node: str) -> list[PodObject]:
         return _list(self.job, PodObject, "pods", "-A", f"--field-selector=spec.nodeName={node}")

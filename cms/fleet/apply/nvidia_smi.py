@@ -1,7 +1,4 @@
-"""On the node: ``nvidia-smi`` makes an instance at its start, ``nvidia-mig-parted`` whole GPUs.
-
-For nodes that cannot be reached the same changes are plain scripts, a file a step and node.
-"""
+"""On the node: ``nvidia-smi`` makes an instance at its start, ``nvidia-mig-parted`` whole GPUs."""
 
 from __future__ import annotations
 
@@ -23,10 +20,8 @@ from ..deployment.observation.facts import Statement
 from ..deployment.observation.merge import merge
 from ..deployment.observation.mig_parted import Cut
 from ..deployment.observation.nvidia_smi import read_nvidia_smi
-from .tool import ActionFailed, Job, Look, Ran
+from .tool import ActionFailed, Job, Look, Ran, Tool
 from .units import Place, Seat, Unit, find_place
-
-__all__ = ["MigParted", "NvidiaSmi", "list_cuts", "write_scripts"]
 
 #: What a node is asked; every reader takes it from the texts of `nvidia-smi` alone.
 _LISTING = "nvidia-smi mig -lgi; nvidia-smi -q -x; nvidia-smi -L"
@@ -59,14 +54,14 @@ mig() { # GPU Enabled 1, or GPU Disabled 0
 """.lstrip()
 
 
-class NvidiaSmi:
+class NvidiaSmi(Tool):
     """Instances are created and deleted one by one; what runs beside them goes on."""
 
     #: Whether instances are made one by one at their starts.
     by_start = True
 
     def __init__(self, job: Job) -> None:
-        self.job = job
+        super().__init__(job)
         self._seen: dict[str, FleetGpu] = {}
         self._locks: defaultdict[str, Lock] = defaultdict(Lock)  # by node
 
@@ -83,12 +78,6 @@ class NvidiaSmi:
         alike = [i for i in held if i.profile == seat.instance.profile and i.is_whole]
         return alike[seat.number - 1] if len(alike) >= seat.number else None
 
-    def close(self, unit: Unit) -> None:
-        """Do nothing: no other work comes to an instance by itself."""
-
-    def open(self, unit: Unit) -> None:
-        """Do nothing."""
-
     def look(self, unit: Unit, *, begun: bool) -> Look:
         """Compare what is observed with what was before and is to be after."""
         there = {card.index: card for card in self._observe(unit.node).gpus}
@@ -96,9 +85,8 @@ class NvidiaSmi:
         for before, after in zip(unit.befores, unit.afters, strict=True):
             if before.mode is not Mode.FIXED:
                 seen = self._seen[before.name] = _recognise(there, before, after)
-                looks.add(self._judge(unit, seen, before, after, begun))
-        looks.discard(None)
-        return Look.BETWEEN if len(looks) > 1 else next(filter(None, looks), Look.BEFORE)
+                looks |= {self._judge(unit, seen, before, after, begun)} - {None}
+        return Look.BETWEEN if len(looks) > 1 else next(iter(looks), None) or Look.BEFORE
 
     def _observe(self, name: str) -> FleetNode:
         """Read what is on a node; read again if it changed during the listing."""
@@ -155,23 +143,22 @@ class NvidiaSmi:
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the calls of :data:`_FUNCTIONS`."""
-        return [*self._lines(unit, {})]
+        return [*self._lines(unit, {card.name: card for card in unit.befores})]
 
     def _lines(self, unit: Unit, seen: dict[str, FleetGpu]) -> Iterator[str]:
         for before, after in zip(unit.befores, unit.afters, strict=True):
             removed, added = unit.places(before.index)
-            is_cut, held = before.mode is Mode.MIG, seen[before.name].instances if seen else None
-            there = removed.keys() if held is None else {find_place(each) for each in held}
-            whole = {find_place(each) for each in held or () if each.is_whole}
-            if not (is_cut or after.mode is Mode.MIG):
-                continue
-            for place in sorted((removed.keys() - added.keys()) & there, key=str):
+            was_cut, is_cut = (card.mode is Mode.MIG for card in (before, after))
+            held = seen[before.name].instances if was_cut or is_cut else ()
+            whole = {find_place(each) for each in held if each.is_whole}
+            there = {find_place(each) for each in held} - added.keys()
+            for place in sorted(removed.keys() & there, key=str):
                 yield self.line("del", before, removed[place])
-            if after.mode is Mode.MIG and (before.is_empty or not is_cut):
+            if is_cut and (before.is_empty or not was_cut):
                 yield f"mig {before.index} Enabled 1"
             for place in sorted(added.keys() - removed.keys() - whole, key=str):
                 yield self.line("add", before, added[place])
-            if is_cut and after.mode is not Mode.MIG:
+            if was_cut and not is_cut:
                 yield f"mig {before.index} Disabled 0"
 
     def line(self, does: str, card: FleetGpu, each: Instance) -> str:
@@ -209,14 +196,9 @@ class MigParted(NvidiaSmi):
 
     def change(self, unit: Unit) -> str:
         """Remove what is half made, which mig-parted does not see, and have the GPUs cut."""
-        half = [
-            self.line("del", card, each)
-            for card in unit.befores
-            for each in (self._seen[card.name].instances if card.name in self._seen else ())
-            if not each.is_whole
-        ]
-        lines = "\n".join([*half, *self.commands(unit)])
-        return self.on_node(unit.node, _FUNCTIONS + lines).said
+        seen = [self._seen[card.name] for card in unit.befores if card.name in self._seen]
+        half = [self.line("del", c, i) for c in seen for i in c.instances if not i.is_whole]
+        return self.on_node(unit.node, _FUNCTIONS + "\n".join([*half, *self.commands(unit)])).said
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the command, with a configuration that names the unit's GPUs alone."""
@@ -258,8 +240,6 @@ def _slots(card: FleetGpu, place: Place) -> range:
     profile, start = place
     return range(start or 0, (start or 0) + card.gpu.profile(profile).memory)
 
-
-# --- scripts --------------------------------------------------------------------------------------
 
 _HEAD = """\
 #!/bin/sh
@@ -320,11 +300,8 @@ def _body(units: list[Unit], tool: NvidiaSmi) -> Iterator[str]:
 
 
 def _held(tool: NvidiaSmi, card: FleetGpu) -> str:
-    node = tool.job.node(card.node)
-    held: Iterable[str] = (
-        node.calls(card.gpu, each.profile)
-        + (f"@{each.start}" if tool.by_start else "")
-        + ("" if each.is_whole else ",half")
-        for each in (card.instances if card.mode is Mode.MIG else ())
-    )
+    node, held = tool.job.node(card.node), []
+    for each in card.instances if card.mode is Mode.MIG else ():
+        start, half = f"@{each.start}" * tool.by_start, ",half" * (not each.is_whole)
+        held.append(f"{node.calls(card.gpu, each.profile)}{start}{half}")
     return " ".join(sorted(held))

@@ -18,8 +18,6 @@ from .journal import Journal
 from .tool import ActionFailed, Look, Shell, Tool, Turn, Worker
 from .units import Seat, Unit
 
-__all__ = ["PER_NODE", "Outcome", "Runner", "find_makespan"]
-
 #: Units that are under way at once on a node, in the mean.
 PER_NODE = 8
 #: Looks at a listing that may lag behind the command that changed it.
@@ -171,14 +169,12 @@ class Runner:
         return fault
 
     def _uuids(self, unit: Unit) -> dict[str, str]:
-        found = {}
-        for action in unit.actions:
-            card = next(c for c in unit.afters if c.index == action.index)
-            for each in action.adds:
-                place = self.tool.find(Seat(card, each, 0)) if each.start is not None else None
-                if place is not None and place.uuid:
-                    found[f"{card.name}:{each.place}"] = place.uuid
-        return found
+        """Return the UUIDs of what was created, as far as they are known, by GPU and place."""
+        cards = {card.index: card for card in unit.afters}
+        added = ((cards[action.index], each) for action in unit.actions for each in action.adds)
+        seats = [Seat(card, each, 0) for card, each in added if each.start is not None]
+        found = {f"{seat.gpu.name}:{seat.instance.place}": self.tool.find(seat) for seat in seats}
+        return {at: place.uuid for at, place in found.items() if place and place.uuid}
 
     def _do(self, unit: Unit) -> None:
         phase, loose = self.journal.phases.get(unit.number), self.journal.head.loose

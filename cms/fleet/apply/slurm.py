@@ -1,8 +1,4 @@
-"""By ``scontrol``: a node is drained, offered for what stays as it is cut, cut anew, and resumed.
-
-Slurm cuts no GPU: mig-parted does on the node. A node with fewer devices than its line promises
-becomes invalid, so its line shrinks first and grows last.
-"""
+"""By ``scontrol``: a node is drained, offered for what stays meanwhile, cut anew, and resumed."""
 
 from __future__ import annotations
 
@@ -16,8 +12,6 @@ from ..deployment.model import FleetNode
 from .nvidia_smi import MigParted
 from .tool import ActionFailed, Look
 from .units import Unit
-
-__all__ = ["Slurm"]
 
 _REASON = "cms: cut anew"
 #: In states of nodes on which something runs or may begin, and that do not answer.
@@ -47,10 +41,8 @@ class Slurm(MigParted):
             for each in (line, lines["after"])
         )
         if has != wants:
-            raise ActionFailed(
-                f"{file} has {has} and would have {wants} ([export] slurm_nodes of fleet.toml says "
-                "what is to stand there)"
-            )
+            says = "[export] slurm_nodes of fleet.toml says what is to stand there"
+            raise ActionFailed(f"{file} has {has} and would have {wants} ({says})")
         is_offered = line.split() == lines["after"].split()
         return Look.BETWEEN if found is Look.AFTER and not is_offered else found
 

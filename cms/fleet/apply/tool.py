@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -13,14 +14,12 @@ from typing import Literal, Protocol, TypeAlias
 
 from ...errors import CmsError
 from ..deployment.export import ExportOptions
-from ..deployment.export.export import named_by
+from ..deployment.export.workloads import named_by
 from ..deployment.instance import Instance
 from ..deployment.labels import SERVICE_LABEL
 from ..deployment.model import FleetGpu, FleetNode
 from ..deployment.transition import Transition
 from .units import Seat, Unit
-
-__all__ = ["ActionFailed", "Job", "Look", "Ran", "Shell", "Tool", "Turn", "Worker"]
 
 
 class ActionFailed(CmsError, RuntimeError):
@@ -132,29 +131,36 @@ class Worker(Protocol):
         """Begin to serve, or take it out of service and end it."""
 
 
-class Tool(Protocol):
+class Tool(ABC):
     """What partitions GPUs. It looks before and after; the runner does the rest alike for all.
 
     Where work alone changes it is only asked to look.
     """
 
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    @abstractmethod
     def look(self, unit: Unit, *, begun: bool) -> Look:
         """Observe the unit's GPUs; ActionFailed if they hold what the unit may not touch.
 
         `begun`: Whether the unit was begun, so that what it adds may be there.
         """
 
-    def find(self, seat: Seat) -> Instance | None:
-        """Return the instance of a seat as it was observed last; None where nothing tells."""
-
-    def close(self, unit: Unit) -> None:
-        """Let nothing new begin on what is to be changed."""
-
+    @abstractmethod
     def change(self, unit: Unit) -> str:
         """Make the unit's GPUs as they are to be; return what was printed."""
 
-    def open(self, unit: Unit) -> None:
-        """Let work begin there again."""
-
+    @abstractmethod
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return what is run, for people and for scripts."""
+
+    def find(self, seat: Seat) -> Instance | None:
+        """Return the instance of a seat as it was observed last; None where nothing tells."""
+        return None
+
+    def close(self, unit: Unit) -> None:  # noqa: B027 (nothing comes by itself)
+        """Let nothing new begin on what is to be changed."""
+
+    def open(self, unit: Unit) -> None:  # noqa: B027
+        """Let work begin there again."""

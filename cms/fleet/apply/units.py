@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ...errors import InvalidProblem
 from ..deployment.difference import join_services
+from ..deployment.export.mig_parted import refuse_doubtful
 from ..deployment.instance import Instance, Kind, Mode, StartSource, State
-from ..deployment.model import Deployment, FleetGpu, doubtful, in_doubt
+from ..deployment.model import Deployment, FleetGpu, doubtful
 from ..deployment.transition import Action, PartitioningTool, Transition, What
-
-__all__ = [
-    "Place", "Seat", "Unit", "find_place", "list_units", "on_the_way", "open_starts",
-    "refuse_units", "shorten",
-]  # fmt: skip
 
 #: Profile and start.
 Place: TypeAlias = tuple[str, int | None]
@@ -196,20 +192,14 @@ def refuse_units(transition: Transition, units: Iterable[Unit], tool: Partitioni
                         f"{action}: this cuts part of a GPU, which {tool} cannot; expected a "
                         "transition planned for it (--tool), or the tool nvidia-smi"
                     )
-            for each in in_doubt(card, doubts) if unit.partitions else ():
-                if each in gone and each not in come:
-                    raise InvalidProblem(
-                        f"{card.name} has {each.place}, which would be deleted and may be what "
-                        f"{doubts[each.profile]} holds, since the device plug-in does not tell; "
-                        f"expected that nobody holds it: cms observe ... --reclaim {card.name}"
-                    )
+            if unit.partitions:
+                refuse_doubtful(card, doubts, [each for each in gone if each not in come])
 
 
 def open_starts(transition: Transition, state: Deployment) -> Deployment:
-    """Return a state on the way where no starts count of what a tool chose them for.
+    """Return a state on the way in which counts tell of GPUs that a tool cuts anew as a whole.
 
-    GPUs that are cut anew as a whole on the way are told by their counts, unless one layout alone
-    has them.
+    But starts where one layout alone has these counts.
     """
     cards = {(card.node, card.index): card for card in state.gpus()}
     open_ = {
@@ -256,6 +246,8 @@ def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
     every = {(card.node, card.index): dict.fromkeys(card.instances) for card in both.gpus()}
     for action in transition.actions:
         every[action.gpu].update(dict.fromkeys(action.adds))
+    plain: dict[str, Any]
+    plain = {"state": State.RUNNING, "gpu_instance": None, "uuid": None, "is_guessed": False}
     kinds: dict[Kind, None] = {}
     known = {}
     for card in both.gpus():
@@ -265,9 +257,7 @@ def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
                 kinds[Kind(card.gpu.key, each.profile, each.work)] = None
         does = Counter(place for place, _ in {(find_place(each), each.work) for each in every[at]})
         held = {
-            find_place(each): replace(
-                each, state=State.RUNNING, gpu_instance=None, uuid=None, is_guessed=False
-            )
+            find_place(each): replace(each, **plain)
             for each in every[at]
             if does[find_place(each)] == 1 and (card.mode is not Mode.MIG or at not in cut)
         }

@@ -14,7 +14,7 @@ import pytest
 
 from cms.fleet.apply import Head, Journal, Shell, list_units
 from cms.fleet.apply.runner import Runner, find_makespan
-from cms.fleet.apply.tool import ActionFailed, Look
+from cms.fleet.apply.tool import ActionFailed, Look, Tool
 from cms.fleet.apply.units import Unit
 from cms.fleet.deployment.transition import Durations, PartitioningTool, Transition
 from tests.fleet.apply.site import Site, arrives
@@ -91,7 +91,7 @@ def test_one_apply_at_a_time_and_a_dead_one_keeps_no_lock(
     arrives(site, found, "--resume")
 
 
-class Slow:
+class Slow(Tool):
     """A tool whose actions take a moment and fail on some nodes; it counts the nodes under way."""
 
     def __init__(self, bad: set[str]) -> None:
@@ -100,9 +100,6 @@ class Slow:
 
     def look(self, unit: Unit, *, begun: bool) -> Look:
         return Look.AFTER if unit.number in self.done else Look.BEFORE
-
-    def find(self, seat: object) -> None:
-        """Nothing tells."""
 
     def close(self, unit: Unit) -> None:
         with self.lock:
@@ -117,8 +114,6 @@ class Slow:
             raise ActionFailed("lost")
         self.done.add(unit.number)
         return ""
-
-    open = find
 
     def commands(self, unit: Unit) -> list[str]:
         return []

@@ -23,7 +23,7 @@ from cms.files.source import Source
 from cms.fleet import Plan, build_problem
 from cms.fleet.deployment import Deployment
 from cms.fleet.deployment.export import ExportOptions, export
-from cms.fleet.deployment.export.routes import find_weights
+from cms.fleet.deployment.export.kubernetes import find_weights
 from cms.fleet.deployment.kubernetes_objects import MAX_WEIGHT
 from tests.fleet.deployments import SERVICES, deployments, point
 from tests.fleet.export.cases import A100, MIXED, card, node, serving

@@ -1,30 +1,33 @@
-"""What exporters are given and give, how templates are filled in, and what all exporters refuse."""
+"""What exporters are given and give, and what all of them say beside their files, and refuse."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....errors import InvalidProblem
 from ....files.source import Source, quoted
 from ....values.frozen import FrozenMap
-from ..model import Deployment, FleetGpu, FleetNode
+from ....values.numbers import shown
+from ..instance import Instance, Mode, State, Work
+from ..model import Deployment, FleetGpu
+from ..turns import shares_of
+from .workloads import list_working, offered_profiles
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = [
-    "END", "HEAD", "Export", "ExportOptions", "find_current", "name_by_driver", "named_by",
-    "refuse_unnumbered", "remove_head", "render", "require_word",
-]  # fmt: skip
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _WORD = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?", re.ASCII)
+_TOO_LITTLE = "which is too little"
 HEAD, END = "# Written by cms export: ", "# (end of what cms says)"
 # What every version of YAML takes for a text; all else is quoted, as are its words for values.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9./_-]*", re.ASCII)
@@ -76,9 +79,6 @@ class Export:
     executables: tuple[str, ...] = ()
 
 
-# --- templates ------------------------------------------------------------------------------------
-
-
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -98,8 +98,7 @@ def render(template: str, **values: object) -> str:
 
 def list_some(names: Collection[str]) -> str:
     """List a few names, and say how many more there are."""
-    first = list(names)[:5]
-    return ", ".join(first) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return ", ".join([*names][:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def write_scalar(value: str | int | None) -> str:
@@ -124,9 +123,6 @@ def remove_head(text: str) -> str:
     return text
 
 
-# --- what is refused ------------------------------------------------------------------------------
-
-
 def require_word(text: str, what: str) -> str:
     """Return a text that can stand in file names, scripts and labels; else raise InvalidProblem."""
     if len(text) > 253 or not _WORD.fullmatch(text):
@@ -135,18 +131,6 @@ def require_word(text: str, what: str) -> str:
             "A-Z a-z 0-9 . _ + -, with a letter or digit at both ends"
         )
     return text
-
-
-def name_by_driver(deployment: Deployment) -> Deployment:
-    """Return a deployment whose profiles have the names that each node's driver knows."""
-    named = {(c.node, c.index): named_by(node, c) for node in deployment.nodes for c in node.gpus}
-    return deployment.with_gpus(named)
-
-
-def named_by(node: FleetNode, card: FleetGpu) -> FleetGpu:
-    """Return a GPU whose profiles have the names that its node's driver knows."""
-    held = (replace(i, profile=node.calls(card.gpu, i.profile)) for i in card.instances)
-    return replace(card, instances=tuple(held))
 
 
 def refuse_unnumbered(deployment: Deployment) -> None:
@@ -177,3 +161,92 @@ def find_current(deployment: Deployment, now: Deployment | None) -> dict[str, Fl
                 what = f"{card.name} is {one} in the deployment of today and {other} here"
                 raise InvalidProblem(f"{what}; expected the same GPUs in both")
     return found
+
+
+def assemble(
+    target: str, deployment: Deployment, options: ExportOptions, files: Mapping[str, str],
+    **facts: object,
+) -> Export:  # fmt: skip
+    """Put what the files cannot express at the head of each, and add the README.
+
+    The sentences are those of ``notes/TARGET.txt``, which `facts` are also about. Files take
+    comments with ``#``; shell scripts, ``*.sh``, come without their first line.
+    """
+    said = render(f"notes/{target}.txt", d=_describe(deployment), options=options, **facts)
+    # a comment ends with its line, whatever names contain
+    what, order, losses, back = (
+        tuple(" ".join(line.split()) for line in part.split("\n") if line.strip())
+        for part in re.split(r"^\[\w+\]$", said, flags=re.M)
+    )
+    head = [f"{HEAD}{target}. {what[0]}", *(f"# Not said here: {each}" for each in losses), END]
+    executables = sorted(path for path in files if path.endswith(".sh"))
+    written = {
+        path: "\n".join([*(["#!/bin/sh"] if path in executables else []), *head, text])
+        for path, text in files.items()
+    }
+    written["README.md"] = render(
+        "readme.md", target=target, what=what[0], order=order, losses=losses, back=back[0]
+    )
+    return Export(FrozenMap(written), losses, order, tuple(executables))
+
+
+def _describe(deployment: Deployment) -> dict[str, Any]:
+    """Gather what files of tools may not be able to express."""
+    cards, instances = [*deployment.gpus()], [*deployment.instances()]
+    managed = [(card, each) for card, each in instances if each.is_managed]
+    working = [each.work for _, each in instances if each.work is not None]
+    supplies: defaultdict[str, set[Fraction]] = defaultdict(set)
+    for work in working:
+        supplies[work.service].add(work.supply_rps)
+    shared = [card for card in cards if card.mode is Mode.MPS]
+    asked = list_working(deployment)
+    traffic = [*_find_losses(deployment, asked)]
+    return {
+        "asked": asked,
+        "fixed": [card.name for card in cards if card.mode is Mode.FIXED],
+        "foreign": [f"{card.name} {each}" for card, each in instances
+                    if not each.is_managed and card.mode is not Mode.FIXED],
+        "has_nodes": bool(deployment.nodes),
+        "has_plan": deployment.plan is not None,
+        "idle": sum(each.work is None for _, each in managed),
+        "is_cut": any(card.mode is Mode.MIG for card in cards),
+        "mixed": _list_mixed(deployment),
+        "moved": [f"{c.name} {i}" for c, i in managed if i.work and i.state is not State.RUNNING],
+        "nameless": any(card.uuid is None for card in cards),
+        "overrun": [name for name, told in traffic if told["verdict"] == _TOO_LITTLE],
+        "not_running": [f"{c.name} {i}" for c, i in instances if i.state is not State.RUNNING],
+        "services": [service.name for service in deployment.services],
+        "shared": [card.name for card in shared],
+        "supplies": supplies,
+        "traffic": traffic,
+        "turns": [f"{card.name} {place}" for card in shared
+                  for place, held in shares_of(card).items() if len(held) > 1],
+        "unclear": [card.name for card in cards
+                    if card.mode is Mode.MIG and len(card.gpu.layouts_of(card.counts)) > 1],
+        "unequal": [card.name for card in shared if len(card.counts) > 1],
+        "uneven": [name for name, found in supplies.items() if len(found) > 1],
+        "working": working,
+    }  # fmt: skip
+
+
+def _list_mixed(deployment: Deployment) -> list[str]:
+    """List the nodes with types of GPU that pods cannot tell apart."""
+    kinds = {(card.node, name, card.gpu.key) for card in deployment.gpus()
+             for name in offered_profiles(card)}  # fmt: skip
+    types = Counter((node, name) for node, name, _ in kinds)
+    return sorted({node for (node, _), n in types.items() if n > 1})
+
+
+def _find_losses(
+    deployment: Deployment, asked: list[tuple[FleetGpu, Instance, Work]]
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield what is lost where a Service spreads requests evenly over uneven pods."""
+    for service in sorted(deployment.services, key=lambda each: each.name):
+        own = [work.supply_rps for *_, work in asked if work.service == service.name]
+        if len({*own}) > 1:
+            even, rate = len(own) * min(own), service.rate_rps
+            yield service.name, {
+                "supplies": ", ".join(map(shown, sorted({*own}))), "even": shown(even),
+                "total": shown(sum(own)), "pods": len(own), "rate": shown(rate),
+                "verdict": "which is still enough" if even >= rate else _TOO_LITTLE,
+            }  # fmt: skip

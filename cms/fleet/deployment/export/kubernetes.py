@@ -1,30 +1,34 @@
-"""For Kubernetes: an overlay for kustomize with a Deployment for each kind of pod.
-
-Each is a patch of a base Deployment, the user's or a minimal one. Its pods ask for instances by the
-device plug-in's resource of their profile, or with DRA by claims, which name a profile by CEL and
-with `pin_gpus` the very GPU. The GPUs have to be cut first (static MIG).
-"""
+"""For Kubernetes: an overlay for kustomize with a Deployment for each kind of pod."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import NamedTuple
+
+from pydantic import ValidationError
 
 from ....errors import FileError, InvalidProblem
 from ....files.source import Source
-from ....values.numbers import shown
+from ....values.numbers import common_step, shown
 from ...hardware.yaml_text import read_yaml_or_json
 from ..instance import WHOLE, Mode
-from ..kubernetes_objects import Container, DeploymentObject, read_object
+from ..kubernetes_objects import (
+    MAX_BACKENDS,
+    MAX_WEIGHT,
+    BackendRef,
+    Container,
+    DeploymentObject,
+    HttpRoute,
+    ParentRef,
+    read_object,
+)
 from ..labels import SERVICE_LABEL, dns_label, label_value, point_label
 from ..model import Deployment, FleetGpu
-from .export import Export, ExportOptions, render
-from .notes import assemble
-from .routes import Route, find_routes, group_name
-from .workloads import Workload, find_workloads, resource_of
-
-__all__ = ["write"]
+from .export import Export, ExportOptions, assemble, render
+from .workloads import Workload, WorkloadKey, find_workloads, resource_of
 
 _PLACEHOLDER = "example.invalid/replace-this-image"
 _CLAIMS, _ROUTES = "claims.yaml", "routes.yaml"
@@ -34,7 +38,8 @@ _ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 def write(target: str, deployment: Deployment, options: ExportOptions) -> Export:
     """Write a base for each service, and a patch of it for each kind of pod.
 
-    For ``dra`` also ``claims.yaml``, and ``device-classes.yaml`` for the device plug-in's names.
+    Pods ask for instances by the device plug-in's resource of their profile, or for ``dra`` by
+    claims, which name a profile by CEL, and with `pin_gpus` the very GPU.
     """
     has_claims = target == "dra"
 
@@ -48,20 +53,14 @@ def write(target: str, deployment: Deployment, options: ExportOptions) -> Export
     files, routes = _overlay(deployment, workloads, options, made)
     former = () if options.now is None else find_workloads(options.now, place)
     gone = sorted({each.name for each in former} - {each.name for each in workloads})
-    facts: dict[str, object] = {"workloads": workloads, "routes": routes, "gone": gone}
-    if has_claims:
-        claims = {claim.name: claim for claim in made.values()}
-        if claims:
-            files[_CLAIMS] = render("claims.yaml", claims=[claims[name] for name in sorted(claims)])
-        profiles = sorted({each.profile for _, each in deployment.instances()})
-        classes = [_device_class(profile) for profile in profiles if not profile.startswith("mps:")]
-        if classes:
-            files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
-        facts["classes"] = classes
+    profiles = {each.profile for _, each in deployment.instances() if has_claims}
+    classes = [_device_class(each) for each in sorted(profiles) if not each.startswith("mps:")]
+    if made:
+        files[_CLAIMS] = render("claims.yaml", claims=sorted({*made.values()}))
+    if classes:
+        files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
+    facts = {"workloads": workloads, "routes": routes, "gone": gone, "classes": classes}
     return assemble(target, deployment, options, files, **facts)
-
-
-# --- claims ---------------------------------------------------------------------------------------
 
 
 class _Claim(NamedTuple):
@@ -93,15 +92,97 @@ def _claim(workload: Workload, options: ExportOptions) -> _Claim:
 
 def _device_class(profile: str) -> dict[str, str]:
     """Return the class that serves the device plug-in's resource of a profile."""
-    kind, name = ("gpu", "gpu") if profile == WHOLE else ("mig", f"mig-{profile}")
+    kind, part = ("gpu", "") if profile == WHOLE else ("mig", f"-{profile}")
     selector = f"device.driver == 'gpu.nvidia.com' && {_ATTRIBUTES}.type == '{kind}'"
-    if profile != WHOLE:
-        selector += f" && {_ATTRIBUTES}.profile == '{profile}'"
-    name = f"cms-{re.sub(r'[^a-z0-9]+', '-', name)}.gpu.nvidia.com"
+    selector += f" && {_ATTRIBUTES}.profile == '{profile}'" if part else ""
+    name = f"cms-{kind}{re.sub(r'[^a-z0-9]+', '-', part)}.gpu.nvidia.com"
     return {"name": name, "resource": resource_of(profile), "selector": selector}
 
 
-# --- the overlay ----------------------------------------------------------------------------------
+class Route(NamedTuple):
+    """How the requests of a service are spread over its groups of like instances."""
+
+    service: str
+    label: str  # of its pods
+    port: int | str  # of its pods, by number or name
+    route: HttpRoute
+    is_exact: bool  # whether the weights are in the very ratio of the capacities
+
+
+def find_routes(
+    deployment: Deployment, options: ExportOptions, ports: Mapping[str, int | str]
+) -> tuple[Route, ...]:
+    """Find the routes of all services to these ports of their pods, and check them by their schema.
+
+    There are none without a Gateway, but for a plan whose limits hold for equal shares: then one
+    Service has all pods. InvalidProblem if a service has more groups than a route takes.
+    """
+    if options.gateway is None and deployment.routing != "equal":
+        return ()
+    parent = None if options.gateway is None else _read_gateway(options.gateway)
+    found: defaultdict[str, dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    for each in find_workloads(deployment, lambda _: ""):
+        found[each.key.service][group_name(each.key, deployment)] += each.supply_rps
+    routes = []
+    for service, supplies in found.items():
+        if len(supplies) > MAX_BACKENDS:
+            raise InvalidProblem(
+                f"service {service!r} has {len(supplies)} groups of like instances; expected at "
+                f"most {MAX_BACKENDS}, which a rule of an HTTPRoute takes: plan it on fewer kinds "
+                "of instances, or leave gateway out of [export]"
+            )
+        weights = find_weights([*supplies.values()])
+        ratios = {supply / n for supply, n in zip(supplies.values(), weights, strict=True) if n}
+        backends = tuple(
+            BackendRef(name=name, port=80, weight=weight)
+            for name, weight in zip(supplies, weights, strict=True)
+        )
+        route = HttpRoute(name=dns_label(service), parent=parent, backends=backends)
+        routes.append(Route(service, label_value(service), ports[service], route, len(ratios) <= 1))
+    return tuple(routes)
+
+
+def group_name(key: WorkloadKey, deployment: Deployment) -> str:
+    """Return the name of the Service that has such pods, by which their label says it."""
+    group = key.service if deployment.routing == "equal" else key._replace(place="").label
+    return dns_label(f"cms-{group}")  # a Service's name begins with a letter
+
+
+def find_weights(capacities: Sequence[Fraction]) -> list[int]:
+    """Return integers up to 1,000,000 in the ratio of capacities.
+
+    Where that is not possible, each share differs by less than a millionth, but for the weight 1 of
+    what would have none. A capacity of 0 has the weight 0, unless all are 0.
+
+    Examples
+    --------
+    >>> find_weights([Fraction(33), Fraction(12)]), find_weights([Fraction(1, 3), Fraction(10**7)])
+    ([11, 4], [1, 1000000])
+    """
+    step, most = common_step(capacities), max(capacities)
+    if not step:
+        return [1] * len(capacities)
+    if most <= MAX_WEIGHT * step:
+        return [int(each / step) for each in capacities]
+    quotas = [each / most * MAX_WEIGHT for each in capacities]
+    whole = sum(quotas) // 1  # shares of it are rounded, so that they come to as much
+    quotas = [each / sum(quotas) * whole for each in quotas]
+    weights = [int(each) for each in quotas]
+    by_rest = sorted(range(len(weights)), key=lambda at: weights[at] - quotas[at])
+    for at in by_rest[: whole - sum(weights)]:
+        weights[at] += 1
+    return [max(weight, int(each > 0)) for weight, each in zip(weights, capacities, strict=True)]
+
+
+def _read_gateway(text: str) -> ParentRef:
+    space, _, name = text.rpartition("/")
+    try:
+        return ParentRef(name=name if space else text, namespace=space)
+    except ValidationError:
+        raise InvalidProblem(
+            f"gateway in [export] is {text!r}; expected the name of a Gateway, or its namespace "
+            'and name, such as "infra/shared"'
+        ) from None
 
 
 class _Base(NamedTuple):
@@ -158,9 +239,8 @@ def _kustomization(
 
 def _patch(workload: Workload, base: _Base, claim: _Claim | None, group: str) -> str:
     key, work = workload.key, workload.works[0]
-    resources: dict[str, dict[str, str | None]] = {
-        kind: dict.fromkeys(names) for kind, names in base.taken.items()
-    }
+    resources: dict[str, dict[str, str | None]]
+    resources = {kind: dict.fromkeys(names) for kind, names in base.taken.items()}
     share = key.profile.removeprefix("mps:") if key.profile.startswith("mps:") else None
     if claim is None:
         asked = resource_of(key.profile) if share is None else "nvidia.com/gpu.shared"

@@ -1,7 +1,4 @@
-"""For mig-parted: a file of configurations by counts, and which of them each node takes.
-
-For the GPU Operator the file is in a ConfigMap, and nodes take configurations by their labels.
-"""
+"""For mig-parted, also that of the GPU Operator: configurations by counts, and those of nodes."""
 
 from __future__ import annotations
 
@@ -9,20 +6,15 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ....errors import FileError, InvalidProblem
 from ....files.source import Source, quoted
 from ....values.frozen import FrozenMap
+from ..instance import Instance
 from ..model import Deployment, FleetGpu, FleetNode, doubtful, in_doubt
 from ..observation.mig_parted import ALL_DISABLED, Cut, read_configs
-from .export import Export, ExportOptions, find_current, remove_head, render, require_word
-from .notes import assemble
-
-__all__ = [
-    "config_map", "configs_of", "cut_of", "kubernetes_name", "merged", "name_of", "node_files",
-    "text_of", "write", "write_for_operator",
-]  # fmt: skip
+from .export import Export, ExportOptions, assemble, find_current, remove_head, render, require_word
 
 _MAP, _LABELS = "configmap.yaml", "labels.sh"
 _DNS = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII)
@@ -104,25 +96,34 @@ def _indents(text: str) -> tuple[int, int]:
     return (found[0], next(entries, found[0] + 2)) if found and found[0] else (2, 4)
 
 
-def _node_cuts(*deployments: Deployment | None) -> dict[tuple[int, str], dict[int, Cut]]:
-    """Return how each node is cut, by deployment and name."""
-    return {
-        (at, node.name): {card.index: cut_of(card) for card in node.gpus}
-        for at, each in enumerate(deployments)
-        for node in (each.nodes if each else ())
-        if node.gpus
-    }
+def _node_cuts(deployment: Deployment) -> dict[str, dict[int, Cut]]:
+    """Return how each node is cut."""
+    nodes = (node for node in deployment.nodes if node.gpus)
+    return {node.name: {card.index: cut_of(card) for card in node.gpus} for node in nodes}
 
 
 def _configs_text(deployment: Deployment, options: ExportOptions) -> str:
     """Write the configurations of all nodes, and those of today, so that there is a way back."""
-    configs = configs_of(_node_cuts(deployment, options.now).values())
+    sides = [deployment, *([] if options.now is None else [options.now])]
+    configs = configs_of(cuts for side in sides for cuts in _node_cuts(side).values())
     return text_of(configs) if options.merge is None else merged(options.merge, configs)
 
 
 def _names(deployment: Deployment) -> dict[str, str]:
     """Return which configuration each node takes."""
-    return {node: name_of(cuts) for (_, node), cuts in _node_cuts(deployment).items()}
+    return {node: name_of(cuts) for node, cuts in _node_cuts(deployment).items()}
+
+
+def refuse_doubtful(card: FleetGpu, doubts: Mapping[str, str], gone: Collection[Instance]) -> None:
+    """Refuse to delete what may be foreign; see `doubtful` for `doubts`."""
+    for each in in_doubt(card, doubts):
+        if each in gone:
+            place = card.name if each.start is None else f"{card.name}:{each.start}"
+            raise InvalidProblem(
+                f"{card.name} has {each.place}, which would be deleted and may be what "
+                f"{doubts[each.profile]} holds, since the device plug-in does not tell; expected "
+                f"that nobody holds it: cms observe ... --reclaim {place}"
+            )
 
 
 def refuse_foreign(deployment: Deployment, now: Deployment | None) -> None:
@@ -139,13 +140,7 @@ def refuse_foreign(deployment: Deployment, now: Deployment | None) -> None:
                     f"{card.name} has {has.foreign[0]}, which is not managed, and would be cut "
                     "anew; have cms apply change it by nvidia-smi, or leave its counts alone"
                 )
-            for each in in_doubt(has, doubts):
-                place = card.name if each.start is None else f"{card.name}:{each.start}"
-                raise InvalidProblem(
-                    f"{card.name} has {each.place} today, which would be deleted and may be what "
-                    f"{doubts[each.profile]} holds, since the device plug-in does not tell; "
-                    f"expected that nobody holds it: cms observe ... --reclaim {place}"
-                )
+            refuse_doubtful(has, doubts, has.instances)
 
 
 def node_files(
@@ -165,9 +160,6 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
     """Write ``mig-parted.yaml`` and ``nodes.csv``."""
     files, before = node_files(deployment, options)
     return assemble("mig-parted", deployment, options, files, before=before)
-
-
-# --- the GPU Operator -----------------------------------------------------------------------------
 
 
 def write_for_operator(deployment: Deployment, options: ExportOptions) -> Export:

@@ -1,9 +1,4 @@
-"""For Slurm: what each node offers, before, while and after it is cut anew.
-
-Slurm cuts no GPU: mig-parted does, and a node with fewer devices than its line promises becomes
-invalid and is drained. So a node's line is first what stays as it is cut, and grows last.
-See https://slurm.schedmd.com/gres.html, "MIG Management".
-"""
+"""For Slurm: what each node offers, before, while and after mig-parted cuts it anew."""
 
 from __future__ import annotations
 
@@ -15,14 +10,15 @@ from ....errors import InvalidProblem
 from ..instance import Mode
 from ..model import Deployment, FleetGpu, FleetNode
 from . import mig_parted
-from .export import Export, ExportOptions, find_current, render
-from .notes import assemble
-
-__all__ = ["node_line", "offered", "throughout", "write"]
+from .export import Export, ExportOptions, assemble, find_current, render
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write gres.conf, and a line for each node while it is cut anew and after."""
+    """Write gres.conf, and a line for each node while it is cut anew and after.
+
+    A node with fewer devices than its line promises becomes invalid and is drained: its line
+    shrinks first and grows last. See https://slurm.schedmd.com/gres.html, "MIG Management".
+    """
     files, before = mig_parted.node_files(deployment, options)
     today = find_current(deployment, options.now)
     nodes = [node for node in deployment.nodes if node.gpus]
@@ -69,9 +65,8 @@ def throughout(
 ) -> Counter[str]:
     """Count what a node offers also while GPUs of it are cut anew: what is on the others.
 
-    A GPU that is cut anew is empty for a while, and stays so where that fails. A node that is found
-    with less than its line promises becomes invalid; and MIG goes on or off with a reset, which no
-    instance of the node survives.
+    One that is cut anew is empty for a while, and stays so where that fails; and MIG goes on or off
+    with a reset, which no instance of the node survives.
     """
     pairs = [((b, b.mode is Mode.MIG), (a, a.mode is Mode.MIG))
              for b, a in zip(befores, afters, strict=True)]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -13,12 +13,18 @@ from ....values.frozen import FrozenMap
 from ..instance import WHOLE, Instance, State, Work
 from ..labels import HOSTNAME, dns_label
 from ..model import Deployment, FleetGpu, FleetNode
-from .export import name_by_driver
 
-__all__ = [
-    "Offer", "Workload", "WorkloadKey", "advertise", "find_workloads", "list_working",
-    "offer_of", "offered_profiles", "resource_of",
-]  # fmt: skip
+
+def name_by_driver(deployment: Deployment) -> Deployment:
+    """Return a deployment whose profiles have the names that each node's driver knows."""
+    named = {(c.node, c.index): named_by(node, c) for node in deployment.nodes for c in node.gpus}
+    return deployment.with_gpus(named)
+
+
+def named_by(node: FleetNode, card: FleetGpu) -> FleetGpu:
+    """Return a GPU whose profiles have the names that its node's driver knows."""
+    held = (replace(i, profile=node.calls(card.gpu, i.profile)) for i in card.instances)
+    return replace(card, instances=tuple(held))
 
 
 class WorkloadKey(NamedTuple):

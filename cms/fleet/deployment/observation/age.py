@@ -9,11 +9,6 @@ from ....errors import CmsError
 from ....values.words import decimal
 from ..model import Deployment, FleetNode
 
-__all__ = [
-    "MAX_AGE", "StaleObservation", "age_of", "format_age", "format_moment", "format_time",
-    "refuse_stale",
-]  # fmt: skip
-
 #: How old an observation may be that something is planned from.
 MAX_AGE = timedelta(minutes=15)
 
@@ -52,14 +47,13 @@ def refuse_stale(
     stale = [(a, n) for a, n in ages if a is not None and max_age is not None and abs(a) > max_age]
     if stale and max_age is not None:
         age, node = max(stale, key=lambda pair: abs(pair[0]))
-        when = f"{format_age(age)} ago" if age > timedelta(0) else f"{format_age(-age)} from now"
+        when = f"{format_age(abs(age))} {'ago' if age > timedelta(0) else 'from now'}"
         more = f" ({len(stale) - 1} more nodes likewise)" if len(stale) > 1 else ""
-        seen = node.observed
+        by = ", ".join((node.observed.at, *node.observed.sources)) if node.observed else ""
         raise StaleObservation(
-            f"node {node.name!r} was observed {when} "
-            f"({', '.join((seen.at, *seen.sources)) if seen else ''}), and at most "
-            f"{format_age(max_age)} are allowed{more}; run again: cms observe {_again(deployment)} "
-            "-o now.json, or allow more with --max-age"
+            f"node {node.name!r} was observed {when} ({by}), and at most {format_age(max_age)} are "
+            f"allowed{more}; run again: cms observe {_again(deployment)} -o now.json, or allow "
+            "more with --max-age"
         )
     return tuple(node.name for age, node in ages if age is None)
 
@@ -85,10 +79,7 @@ def format_time(seconds: Fraction) -> str:
 def format_age(age: timedelta) -> str:
     """Write an age in its two largest units: ``3 h 12 min``."""
     seconds = int(age.total_seconds())
-    days = seconds // 86400
-    units = {f"day{'s' * (days != 1)}": days, "h": seconds // 3600 % 24,
-             "min": seconds // 60 % 60, "s": seconds % 60}  # fmt: skip
-    while len(units) > 1 and not next(iter(units.values())):
-        del units[next(iter(units))]
-    largest = list(units.items())[:2]
-    return " ".join(f"{n} {unit}" for unit, n in largest if n) or "0 s"
+    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
+    units = (days, f"day{'s' * (days != 1)}"), (hours, "h"), (minutes, "min"), (seconds % 60, "s")
+    first = next((at for at, (n, _) in enumerate(units) if n), 3)
+    return " ".join(f"{n} {unit}" for n, unit in units[first : first + 2] if n) or "0 s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -13,11 +14,6 @@ from ....values.frozen import FrozenMap
 from ...hardware import Gpu
 from ..instance import WHOLE
 from .facts import GpuFacts, NodeCounts, Statement, fault_at
-
-__all__ = [
-    "MOST_GPUS", "Content", "base_of", "find_contents", "facts_of_contents", "possible_contents",
-    "describe_profile",
-]  # fmt: skip
 
 #: How many instances of each profile a GPU holds; of :data:`WHOLE` one, if it is not cut.
 Content = FrozenMap[str, int]
@@ -44,55 +40,46 @@ def possible_contents(
     Which GPU is which does not matter. GPUs that are not cut count as :data:`WHOLE`; some may be
     cut into nothing.
     """
-    wanted: Counter[str] = Counter()
-    for name, count in totals.items():
-        if count:
-            wanted[name if name == WHOLE else card.profile(name).name] += count
-    sizes = {
-        name: (card.memory_slices, card.compute_slices) if name == WHOLE
-        else (card.profile(name).memory, card.profile(name).compute)
-        for name in wanted
-    }  # fmt: skip
+    wanted = Counter[str]()
+    for name, n in totals.items():
+        wanted[name if name == WHOLE else card.profile(name).name] += n
+    sizes = {WHOLE: (card.memory_slices, card.compute_slices)}
+    sizes |= {each.name: (each.memory, each.compute) for each in card.profiles}
     names = sorted(wanted, key=lambda name: (-sizes[name][0], name))
     parts = [name for name in names if name != WHOLE]
-    held: list[Mapping[str, int]] = [{}, *(card.multisets(parts) if parts else ())]
-    if WHOLE in wanted:
-        held.append({WHOLE: 1})
-    every = {tuple(each.get(name, 0) for name in names) for each in held}
-    kinds = sorted((kind for kind in every if some_empty or any(kind)), reverse=True)
-    most = [max((kind[at] for kind in kinds), default=0) for at in range(len(names))]
 
-    def fits(left: int, rest: tuple[int, ...]) -> bool:
-        """Whether the rest is not too much for what is left, counted in slices."""
-        memory, compute = (
-            sum(count * sizes[name][which] for count, name in zip(rest, names, strict=True))
-            for which in (0, 1)
-        )
-        return (
-            all(count <= left * high for count, high in zip(rest, most, strict=True))
-            and compute <= left * card.compute_slices
-            and memory <= left * card.memory_slices
-        )
+    def columns(held: Mapping[str, int]) -> tuple[int, ...]:
+        """Count by profile, then memory and compute slices."""
+        slices = (sum(n * sizes[name][which] for name, n in held.items()) for which in (0, 1))
+        return (*(held.get(name, 0) for name in names), *slices)
+
+    held: list[Mapping[str, int]] = [{}] * some_empty + [{WHOLE: 1}] * (WHOLE in wanted)
+    kinds = sorted(
+        {*map(columns, (*held, *(card.multisets(parts) if parts else ())))}, reverse=True
+    )
+    most = [max(column) for column in zip(*kinds, strict=True)]
 
     @cache
     def fill(first: int, left: int, rest: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-        if left == 0 or not fits(left, rest):
+        if left == 0 or any(n > left * high for n, high in zip(rest, most, strict=True)):
             return () if any(rest) or left else ((),)
         found: list[tuple[int, ...]] = []
-        biggest = next((at for at, count in enumerate(rest) if count), None)
+        biggest = next((at for at, n in enumerate(rest) if n), None)
         for at in range(first, len(kinds)):
-            after = tuple(count - own for count, own in zip(rest, kinds[at], strict=True))
-            if min(after, default=0) < 0:
+            after = tuple(n - own for n, own in zip(rest, kinds[at], strict=True))
+            if min(after) < 0:
                 continue
-            # No later kind has one of the biggest that are left either.
+            # no later kind has one of the biggest that are left either
             if len(found) > 1 or (biggest is not None and not kinds[at][biggest]):
                 break
             found += [(at, *more) for more in fill(at, left - 1, after)]
         return tuple(found[:2])
 
     return [
-        tuple(FrozenMap({n: c for n, c in zip(names, kinds[at], strict=True) if c}) for at in found)
-        for found in fill(0, number, tuple(wanted[name] for name in names))
+        tuple(
+            FrozenMap({n: c for n, c in zip(names, kinds[at], strict=False) if c}) for at in found
+        )
+        for found in fill(0, number, columns(wanted))
     ]
 
 
@@ -105,27 +92,23 @@ def find_contents(
     two of several. Where counts are more than the GPUs can hold, those of ``nvidia.com/gpu`` and
     those of which none can be given away are dropped as stale.
     """
-    totals = +Counter(counted.totals)
+    totals, known = +Counter(counted.totals), counted.number
     try:
         names = {name if name == WHOLE else card.profile(name).name: name for name in totals}
     except CmsError as fault:
         raise fault_at(counted.where, str(fault)) from None
-    for content in told:
-        for name, count in content.items():
-            totals[names.get(name) or names.get(base_of(name), name)] -= count
+    for name, n in (pair for content in told for pair in content.items()):
+        totals[names.get(name) or names.get(base_of(name), name)] -= n
     totals = +totals
     gone = tuple(name for name in totals if name != WHOLE and not allocatable.get(name))
     for stale in dict.fromkeys(((), (WHOLE,) * (WHOLE in totals), gone, (*gone, WHOLE))):
-        left = {name: count for name, count in totals.items() if name not in stale}
-        if not left:
-            continue
-        is_number_known = counted.number is not None
+        left = {name: n for name, n in totals.items() if name not in stale}
         numbers = range(1, min(sum(left.values()), MOST_GPUS) + 1)
         ways = (
             way
-            for number in ([counted.number - len(told)] if counted.number is not None else numbers)
-            if number > 0
-            for way in possible_contents(card, number, left, some_empty=is_number_known)
+            for number in (numbers if known is None else [known - len(told)])
+            if left and number > 0
+            for way in possible_contents(card, number, left, some_empty=known is not None)
         )
         found = list(islice(ways, 2))
         if WHOLE in stale and found and not all(found[0]):
@@ -140,10 +123,10 @@ def facts_of_contents(
     contents: Sequence[Content], indices: Sequence[int], where: str
 ) -> tuple[GpuFacts, ...]:
     """Say of GPUs what they hold; if not all hold the same, each may hold what another does."""
-    is_guessed = len({*contents}) > 1
-    found = []
-    for index, content in zip(indices, contents, strict=True):
-        mig = Statement("off" if WHOLE in content else "on", where)
-        counts = None if WHOLE in content else content
-        found.append(GpuFacts(index, where, mig=mig, counts=counts, is_guessed=is_guessed))
-    return tuple(found)
+    on, off = Statement("on", where), Statement("off", where)
+    alike = GpuFacts(0, where, is_guessed=len({*contents}) > 1)
+    return tuple(
+        replace(alike, index=at, mig=off) if WHOLE in each else
+        replace(alike, index=at, mig=on, counts=each)
+        for at, each in zip(indices, contents, strict=True)
+    )  # fmt: skip

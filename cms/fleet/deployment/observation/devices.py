@@ -1,12 +1,9 @@
-"""What a GPU is, and its number; and GPUs on which nothing is planned, as something is odd.
-
-The driver of dynamic resource allocation calls a GPU ``gpu-2`` by the minor number of its device
-file, which need not be that of ``nvidia-smi``: only the UUID says which of the two is which.
-"""
+"""What a GPU is, and its number; and GPUs on which nothing is planned, as something is odd."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -18,11 +15,6 @@ from ..model import Deployment, FleetGpu
 from .facts import SAME_TIME, GpuFacts, InstanceFacts, NodeFacts, Statement, fault_at
 from .nvidia_smi import ASK
 from .pods import MergeContext
-
-__all__ = [
-    "build_fixed_gpu", "check_uuid", "find_device", "find_gpu", "find_unknown_profile",
-    "number_gpus", "read_instance", "renumber_gpus",
-]  # fmt: skip
 
 #: What a profile's name looks like, also one that no device file has: 1g.24gb+gfx, 1c.3g.40gb.
 _PROFILE = re.compile(r"(\d+c\.)?\d+g\.\d+gb([+-][a-z]+([.,+-][a-z]+)*)?", re.ASCII)
@@ -49,23 +41,22 @@ def find_device(
 ) -> tuple[Gpu, Statement | None]:  # fmt: skip
     """Return what a GPU is, and why nothing is known of it where no device file has its name."""
     name = f"{node}/{facts[0].index}"
-    first: tuple[Gpu, Statement] | None = None
-    unknown: Statement | None = None
-    for each in filter(None, (*(card.product for card in facts), product)):
-        card = find_gpu(context, each.value)
-        if first and each is product and not (card.profiles and first[0].profiles):
-            continue  # a label of a node with several types has one of them
-        if not card.profiles:
-            unknown = unknown or Statement(
-                f"no device file is of the GPU {each.value!r}; where MIG cuts it, give one of your "
-                "own: --gpu FILE", each.where,
-            )  # fmt: skip
-        if first and first[0].key != card.key:
-            what = f"{name} is a {card.key} here, and a {first[0].key} in {first[1].where}"
+    told = [
+        (find_gpu(context, each.value), each)
+        for each in (*(card.product for card in facts), product)
+        if each is not None
+    ]
+    if product is not None and not all(card.profiles for card, _ in (told[0], told[-1])):
+        told = told[:-1] or told  # a label of a node with several types has one of them
+    for card, each in told:
+        if card.key != told[0][0].key:
+            first, before = told[0]
+            what = f"{name} is a {card.key} here, and a {first.key} in {before.where}"
             raise fault_at(each.where, what, SAME_TIME)
-        first = first or (card, each)
-    if first:
-        return first[0], unknown
+    for card, each in told:
+        own = "where MIG cuts it, give one of your own: --gpu FILE"
+        what = f"no device file is of the GPU {each.value!r}; {own}"
+        return card, None if card.profiles else Statement(what, each.where)
     if context.device is not None:
         return context.device, None
     if unfit is None:
@@ -79,14 +70,11 @@ def find_device(
 
 def find_unknown_profile(card: Gpu, facts: Sequence[GpuFacts]) -> Statement | None:
     """Say which instance is of a profile that the device does not have, if one is."""
-    said = [Statement(i.profile, i.where) for each in facts for i in each.instances or ()]
-    for each in facts:
-        said += [Statement(p, each.where) for p, n in (each.counts or {}).items() if n]
+    said = [(i.profile, i.where) for each in facts for i in each.instances or ()]
+    said += [(p, each.where) for each in facts for p, n in (each.counts or {}).items() if n]
     known = {name for p in card.profiles for name in (p.name, *p.other_names)}
-    for one in said:
-        if one.value not in known and _PROFILE.fullmatch(one.value):
-            return Statement(f"{card.key} has no profile {one.value!r}", one.where)
-    return None
+    odd = ((p, where) for p, where in said if p not in known and _PROFILE.fullmatch(p))
+    return next((Statement(f"{card.key} has no profile {p!r}", where) for p, where in odd), None)
 
 
 def read_instance(name: str, facts: InstanceFacts, card: Gpu) -> Instance:
@@ -110,15 +98,12 @@ def build_fixed_gpu(node: str, card: Gpu, facts: Sequence[GpuFacts], uuid: str |
     """Return a GPU on which nothing is planned: what is on it is foreign, as far as known."""
     index = facts[0].index
     listed = next((each.instances for each in facts if each.instances), ())
-    counts = next((each.counts for each in facts if each.counts), {})
-    told = listed or [InstanceFacts(name, "") for name, n in counts.items() for _ in range(n)]
+    counts = Counter(next((each.counts for each in facts if each.counts), {}))
+    told = listed or [InstanceFacts(name, "") for name in counts.elements()]
     held = tuple(read_instance(f"{node}/{index}", each, card) for each in told)
     seen = StartSource.UNKNOWN if held and not listed else StartSource.OBSERVED
     instances = held or (Instance(WHOLE, owner=UNKNOWN_OWNER),)
     return FleetGpu(node, index, card, Mode.FIXED, instances, uuid, seen)
-
-
-# --- numbers --------------------------------------------------------------------------------------
 
 
 def number_gpus(
@@ -126,8 +111,8 @@ def number_gpus(
 ) -> tuple[Sequence[NodeFacts], bool]:
     """Return what is told of a node with the GPUs' indices, and whether these are known.
 
-    What was meant to be there may know UUIDs if nothing else does. Refuses indices that are told,
-    if it is not told which GPU has which.
+    The driver of DRA calls a GPU by the minor number of its device file: UUIDs alone tell which of
+    ``nvidia-smi`` it is. What was meant to be there may know them if nothing else does.
     """
     named = [card for each in told if not each.is_numbered for card in each.gpus]
     if all(each.is_numbered for each in told):
@@ -135,7 +120,7 @@ def number_gpus(
     cards = [card for each in told if each.is_numbered for card in each.gpus]
     indices = {card.uuid.value: card.index for card in cards if card.uuid is not None}
     uuids = {card.uuid.value if card.uuid else "" for card in named}
-    if not indices and len(uuids) == len({card.index for card in cards}) == 1:
+    if not indices and len({c.index for c in named}) == len({c.index for c in cards}) == 1:
         indices = dict.fromkeys(uuids, cards[0].index)  # there is one GPU alone
     if not cards:
         indices = {card.uuid: card.index for card in meant if card.uuid is not None}
@@ -169,13 +154,14 @@ def renumber_gpus(deployment: Deployment, other: Deployment) -> Deployment:
 
     Nodes stay as they are whose numbers are known, or of which the other does not know all.
     """
-    known = {card.uuid: card for node in other.nodes if node.is_numbered for card in node.gpus}
+    numbered = (card for node in other.nodes if node.is_numbered for card in node.gpus)
+    known = {(card.node, card.uuid): card.index for card in numbered if card.uuid is not None}
     nodes = []
     for node in deployment.nodes:
-        meant = [known.get(card.uuid) for card in node.gpus]
-        if not node.is_numbered and all(each and each.node == node.name for each in meant):
-            pairs = zip(node.gpus, meant, strict=True)
-            cards = tuple(replace(card, index=each.index) for card, each in pairs if each)
+        told = [(card, known[card.node, card.uuid]) for card in node.gpus
+                if (card.node, card.uuid) in known]  # fmt: skip
+        if not node.is_numbered and len(told) == len(node.gpus):
+            cards = tuple(replace(card, index=index) for card, index in told)
             node = replace(node, gpus=cards, is_numbered=True)
         nodes.append(node)
     return replace(deployment, nodes=tuple(nodes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -13,8 +14,6 @@ from ...hardware import Placement
 from ..instance import WHOLE
 from ..kubernetes_objects import ClaimObject, DeviceEntry, SliceObject
 from .facts import GpuFacts, InstanceFacts, Statement
-
-__all__ = ["Device", "devices_of", "gpus_of", "results_of", "where"]
 
 _DRIVER = "gpu.nvidia.com"
 _SHAPES = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2")  # older ones are built otherwise
@@ -55,28 +54,24 @@ def devices_of(slices: Iterable[tuple[Parsed, SliceObject]]) -> dict[tuple[str, 
     Refuses slices of an older interface, pools that are not here as a whole, and other names of
     devices than the driver's.
     """
-    pools: dict[str, dict[int, list[tuple[Parsed, SliceObject]]]] = {}
-    for node, each in slices:
-        if each.driver == _DRIVER:
-            if node.value.get("apiVersion") not in _SHAPES:
-                raise node.wrong(one_of(_SHAPES), "apiVersion")
-            generations = pools.setdefault(each.pool, {})
-            generations.setdefault(each.generation, []).append((node, each))
+    own = [(node, each) for node, each in slices if each.driver == _DRIVER]
+    latest: dict[str, int] = {}
+    for node, each in own:
+        if node.value.get("apiVersion") not in _SHAPES:
+            raise node.wrong(one_of(_SHAPES), "apiVersion")
+        latest[each.pool] = max(each.generation, latest.get(each.pool, each.generation))
+    own = [(node, each) for node, each in own if each.generation == latest[each.pool]]
+    numbers = Counter(each.pool for _, each in own)
     found: dict[tuple[str, str], Device] = {}
-    for pool, generations in pools.items():
-        newest = generations[max(generations)]
-        node, first = newest[0]
-        if first.n_slices != len(newest):
+    for node, each in own:
+        if each.n_slices != numbers[each.pool]:
             count = node.at("spec", "pool", "resourceSliceCount")
-            raise count.error(
-                f"{count.label()}: pool {pool!r} has {count.value} slices, of which {len(newest)} "
-                "are here",
-                expected="all of them: kubectl get resourceslices -o json",
-            )
-        for node, each in newest:
-            for at, entry in enumerate(each.devices):
-                if device := _device(node, at, each.node_name, entry):
-                    found[pool, entry.name] = device
+            has = f"has {count.value} slices, of which {numbers[each.pool]} are here"
+            expected = "all of them: kubectl get resourceslices -o json"
+            raise count.error(f"{count.label()}: pool {each.pool!r} {has}", expected=expected)
+        for at, entry in enumerate(each.devices):
+            if device := _device(node, at, each.node_name, entry):
+                found[each.pool, entry.name] = device
     return found
 
 
@@ -101,11 +96,13 @@ def _device(slice_: Parsed, at: int, node: str, entry: DeviceEntry) -> Device | 
         if re.sub(r"[^a-z0-9]", "", profile) != match[2].replace("-", ""):
             raise place.wrong(f"the name of a part with the profile {profile!r}", "name")
         part = Placement(profile, int(match[3]))
-    said = None
-    for taint in (each for each in entry.taints[::-1] if each.get("effect") != "None"):
-        value = f"={taint['value']}" if taint.get("value") else ""
-        said = f"{taint.get('key')}{value} ({taint.get('effect')})"
+    taints = (
+        "=".join(filter(None, (str(each.get("key")), each.get("value")))) + f" ({effect})"
+        for each in entry.taints
+        if (effect := each.get("effect")) != "None"
+    )
     is_possible = bool(entry.consumes_counters)
+    said = next(taints, None)
     return Device(node, int(match[1]), part, attributes, is_possible, where(place), said)
 
 

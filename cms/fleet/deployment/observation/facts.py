@@ -9,12 +9,6 @@ from ....errors import FileError
 from ....values.frozen import FrozenMap
 from ..instance import State
 
-__all__ = [
-    "SAME_TIME", "GpuFacts", "InstanceFacts", "NodeCounts", "NodeFacts", "PodFacts", "Statement",
-    "fault_at",
-]  # fmt: skip
-
-
 #: What is expected where sources contradict each other.
 SAME_TIME = "sources of the same node, read at the same time"
 
@@ -66,6 +60,11 @@ class GpuFacts:
     unclaimed: Statement | None = None
     is_guessed: bool = False  # what it holds may be what another GPU of the node holds
     unfit: Statement | None = None  # why nothing can be planned on it, whatever else is said
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it says anything of how the GPU is cut."""
+        return (self.mig, self.instances, self.counts, self.unclaimed) != (None,) * 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""What ``kubectl get -o json`` printed: nodes with GPUs, their labels and counts, and their pods.
-
-What a device plugin gives a pod is known by profile and node; what a claim gives it, exactly.
-"""
+"""What ``kubectl get -o json`` printed: nodes with GPUs, their labels and counts, and pods."""
 
 from __future__ import annotations
 
@@ -20,8 +17,6 @@ from ..labels import HOSTNAME, POINT_LABEL, SERVICE_LABEL
 from .counting import MOST_GPUS
 from .dra import Device, devices_of, gpus_of, results_of, where
 from .facts import GpuFacts, NodeCounts, NodeFacts, PodFacts, Statement
-
-__all__ = ["ASK", "read_kubernetes"]
 
 ASK = "kubectl get nodes,pods,deployments,resourceslices,resourceclaims -A -o json"
 _PREFIX = "nvidia.com/"
@@ -42,6 +37,11 @@ class _Cluster(NamedTuple):
     claims: dict[str, tuple[Parsed, ClaimObject]]
     listed: set[str]  # kinds, also those of which there is none
 
+    def single(self, name: str) -> str | None:
+        """Return the profile that ``nvidia.com/gpu`` stands for on a node, if not for a GPU."""
+        product = _labels(self.nodes[name][1]).get("gpu.product", "")
+        return _profile_of(product.removesuffix("-SHARED").partition("-MIG-")[2])
+
 
 class _PodHolding(NamedTuple):
     """What a pod holds, and where it says so."""
@@ -61,29 +61,22 @@ def read_kubernetes(
     """
     cluster = _gather(documents)
     devices = devices_of(cluster.slices.values())
-    singles = {name: _single_of(each) for name, (_, each) in cluster.nodes.items()}
     held: defaultdict[str, list[_PodHolding]] = defaultdict(list)
-    for each in _held_in(cluster, devices, singles, service_label):
+    for each in _held_in(cluster, devices, service_label):
         held[each.node].append(each)
     listed: defaultdict[str, list[Device]] = defaultdict(list)
     for device in devices.values():
         listed[device.node].append(device)
-    for name, own in listed.items():
+        name, what = device.node, ""
         if name not in cluster.nodes:
-            raise documents[0].error(
-                f"a ResourceSlice lists devices of node {name!r} ({own[0].where}), which is not "
-                "told of",
-                expected=ASK,
-            )
-        possible = next((device for device in own if device.is_possible), None)
-        if possible is not None and not {"Pod", "ResourceClaim"} & cluster.listed:
-            raise documents[0].error(
-                f"the GPUs of node {name!r} are cut as they are claimed ({possible.where}), and no "
-                "claim or pod is told of",
-                expected=ASK,
-            )
+            what = f"a ResourceSlice lists devices of node {name!r} ({device.where}), which is not"
+        elif device.is_possible and not {"Pod", "ResourceClaim"} & cluster.listed:
+            what = f"the GPUs of node {name!r} are cut as they are claimed ({device.where}), and no"
+            what += " claim or pod is"
+        if what:
+            raise documents[0].error(f"{what} told of", expected=ASK)
     found = [
-        _node_facts(cluster, name, singles[name], listed[name], held[name], source)
+        _node_facts(cluster, name, listed[name], held[name], source)
         for name, (_, each) in sorted(cluster.nodes.items())
         if name in listed or _is_nvidia(each)
     ]
@@ -100,7 +93,10 @@ def read_kubernetes(
     return found
 
 
-# --- objects --------------------------------------------------------------------------------------
+def _profile_of(written: str) -> str | None:
+    """Return a profile from a name that may have no plus: ``1g.10gb+me`` of ``1g.10gb.me``."""
+    match = _MIG.fullmatch(written)
+    return match and "+".join(filter(None, match.groups()))
 
 
 def _profile_of_resource(resource: str, single: str | None) -> str | None:
@@ -110,24 +106,16 @@ def _profile_of_resource(resource: str, single: str | None) -> str | None:
     """
     if resource in ("nvidia.com/gpu", "nvidia.com/gpu.shared"):
         return single or WHOLE
-    _, is_part, written = resource.partition(f"{_PREFIX}mig-")
-    return _profile_of(written) if is_part else None
+    return _profile_of(resource.removeprefix(f"{_PREFIX}mig-"))
 
 
 def _count_profiles(resources: Mapping[str, int], single: str | None) -> Counter[str]:
     """Count what the resources of a node stand for, by profile."""
-    found = Counter[str | None]()
+    found = Counter[str]()
     for resource, count in resources.items():
-        found[_profile_of_resource(resource, single)] += count
-    return Counter({profile: count for profile, count in found.items() if profile is not None})
-
-
-def _profile_of(written: str) -> str | None:
-    """Return a profile from a name that may have no plus: ``1g.10gb+me`` of ``1g.10gb.me``."""
-    match = _MIG.fullmatch(written)
-    if match is None:
-        return None
-    return match[1] if match[2] is None else f"{match[1]}+{match[2]}"
+        if (profile := _profile_of_resource(resource, single)) is not None:
+            found[profile] += count
+    return found
 
 
 def _gather(documents: Sequence[Parsed]) -> _Cluster:
@@ -135,16 +123,15 @@ def _gather(documents: Sequence[Parsed]) -> _Cluster:
     found: dict[str, dict[str, tuple[Parsed, Any]]] = {kind: {} for kind in _MODELS}
     listed = set()
     for document in documents:
-        outer = _kind(document)
-        items = [document]
+        outer, items = _kind(document), [document]
         if outer.endswith("List"):
-            if "items" not in document.value:
+            inside = document.at("items")
+            if inside.value is None:
                 what = f'{document.label()} has no "items"'
                 raise document.error(what, expected='the key "items"')
-            inside = document.value["items"]
-            if not isinstance(inside, list | tuple):
+            if not isinstance(inside.value, list | tuple):
                 raise document.wrong("an array", "items")
-            items = [document.at("items", index) for index in range(len(inside))]
+            items = [document.at("items", index) for index in range(len(inside.value))]
         listed.add(outer.removesuffix("List"))
         for item in items:
             if not isinstance(item.value, dict):
@@ -171,9 +158,6 @@ def _kind(item: Parsed) -> str:
     return kind
 
 
-# --- nodes ----------------------------------------------------------------------------------------
-
-
 def _labels(node: NodeObject) -> dict[str, str]:
     """Return what NVIDIA's labels say, by their names without the prefix."""
     every = node.labels.items()
@@ -186,18 +170,12 @@ def _is_nvidia(node: NodeObject) -> bool:
     return is_told or any(name.startswith(offered) for name in node.allocatable)
 
 
-def _single_of(node: NodeObject) -> str | None:
-    """Return the profile that ``nvidia.com/gpu`` stands for, if not for a GPU."""
-    product = _labels(node).get("gpu.product", "")
-    return _profile_of(product.removesuffix("-SHARED").partition("-MIG-")[2])
-
-
 def _node_facts(
-    cluster: _Cluster, name: str, single: str | None, devices: Sequence[Device],
-    held: Sequence[_PodHolding], source: str,
+    cluster: _Cluster, name: str, devices: Sequence[Device], held: Sequence[_PodHolding],
+    source: str,
 ) -> NodeFacts:  # fmt: skip
     at, node = cluster.nodes[name]
-    here = where(at)
+    here, single = where(at), cluster.single(name)
     every, labels = dict(node.labels), _labels(node)
     if zone := every.get("topology.kubernetes.io/zone"):
         every.setdefault("zone", zone)
@@ -215,15 +193,14 @@ def _node_facts(
     ways = [way for way in ways if way not in ("", "none")]
     unfit = None
     if ways or product.endswith("-SHARED"):  # what is counted are shares
-        how = ways[0] if ways else "some way"
-        said = f"its GPUs are shared by {how}, and by which pods is not known"
-        unfit = Statement(said, here)
+        how = [*ways, "some way"][0]
+        unfit = Statement(f"its GPUs are shared by {how}, and by which pods is not known", here)
     allocatable = _count_profiles(node.allocatable, single)
     capacity = allocatable | _count_profiles(node.capacity, single)
     if unfit is None:
         _refuse_more_than_there_is(name, capacity, held)
     gpus = gpus_of(devices, [each for pod in held for each in pod.devices])
-    is_numbered = not gpus
+    is_fit, is_numbered = unfit is None, not gpus
     unknown = [*_hindrances(node, devices)]
     counted = None if gpus or unfit else _counted(here, labels, number, single, capacity)
     if not (gpus or +allocatable or +capacity):
@@ -237,7 +214,6 @@ def _node_facts(
     driver = label("cuda.driver-version.full")
     driver = driver or label("cuda.driver.major", ".".join(filter(None, parts)))
     driver = driver or next(filter(None, (each.stated("driverVersion") for each in devices)), None)
-    is_fit = unfit is None
     return NodeFacts(
         source, Statement(name, f"{here}.metadata.name"), driver=driver,
         product=None if gpus else label("gpu.product", plain), labels=FrozenMap(every), gpus=gpus,
@@ -256,11 +232,8 @@ def _hindrances(node: NodeObject, devices: Iterable[Device]) -> Iterator[str]:
     for each in node.conditions:
         if each.get("type") == "Ready" and (status := each.get("status")) != "True":
             yield f"it is not ready (Ready is {status}): what is told of it may be old"
-    tainted: dict[str, list[str]] = {}
-    for device in devices:
-        if device.taint is not None:
-            tainted.setdefault(device.taint, []).append(device.where)
-    for taint, places in tainted.items():
+    for taint in dict.fromkeys(device.taint for device in devices if device.taint is not None):
+        places = [device.where for device in devices if device.taint == taint]
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         yield f"no new pod is given {places[0]}{more}: taint {taint}"
 
@@ -273,12 +246,10 @@ def _counted(
         return NodeCounts(at, None, {name: n for name, n in capacity.items() if name == single})
     if not 0 < number <= MOST_GPUS:
         return None
-    strategy, product = labels.get("mig.strategy"), labels.get("gpu.product")
-    # Under the strategy single all GPUs are cut, which their product then says, or none is.
-    is_uncut = labels.get("mig.capable") == "false" or (
-        strategy == "single" and product is not None and "-MIG-" not in product
-    )
-    if is_uncut:  # whatever is counted
+    strategy, product = labels.get("mig.strategy"), labels.get("gpu.product", "-MIG-")
+    # under the strategy single all GPUs are cut, which their product then says, or none is
+    is_uncut = strategy == "single" and "-MIG-" not in product
+    if is_uncut or labels.get("mig.capable") == "false":  # whatever is counted
         return NodeCounts(at, number, {WHOLE: number})
     return NodeCounts(at, number, capacity) if strategy == "mixed" else None
 
@@ -301,13 +272,9 @@ def _refuse_more_than_there_is(
                 )  # fmt: skip
 
 
-# --- pods -----------------------------------------------------------------------------------------
-
-
 def _held_in(
-    cluster: _Cluster, devices: Mapping[tuple[str, str], Device],
-    singles: Mapping[str, str | None], service_label: str | None,
-) -> Iterator[_PodHolding]:  # fmt: skip
+    cluster: _Cluster, devices: Mapping[tuple[str, str], Device], service_label: str | None
+) -> Iterator[_PodHolding]:
     """Yield the pods that hold GPUs, or parts of them."""
     given = {name: tuple(results_of(claim, devices)) for name, claim in cluster.claims.items()}
     users: set[str] = set()
@@ -321,30 +288,27 @@ def _held_in(
         for each in filter(None, (*named, pod.extended_claim)):
             claim = f"{pod.namespace}/{each}"
             if claim not in given:
-                raise at.error(
-                    f"{at.label()}: pod {name} holds the claim {claim!r}, which is not told of",
-                    expected="claims of the same time" if are_told else ASK,
-                )
+                what = f"pod {name} holds the claim {claim!r}, which is not told of"
+                expected = "claims of the same time" if are_told else ASK
+                raise at.error(f"{at.label()}: {what}", expected=expected)
             users.add(claim)
             own += given[claim]
         resources = _resources(pod)
-        if node not in singles:
+        if node not in cluster.nodes:
             if own or any(_profile_of_resource(each, None) for each in resources):
                 at = at.at("spec").at("nodeName")
-                raise at.error(
-                    f"{at.label()}: pod {name} holds GPUs of node {node!r}, which is not told of",
-                    expected=ASK,
-                )
+                what = f"pod {name} holds GPUs of node {node!r}, which is not told of"
+                raise at.error(f"{at.label()}: {what}", expected=ASK)
             continue
         for device in own:
             if device.node != node:
+                what = f"holds a device of {device.node!r} ({device.where})"
                 raise at.error(
-                    f"{at.label()}: pod {name} runs on node {node!r}, and holds a device of "
-                    f"{device.node!r} ({device.where})",
+                    f"{at.label()}: pod {name} runs on node {node!r}, and {what}",
                     expected="objects of one time",
                 )
         places = tuple(device.held for device in own)
-        counted = _count_profiles(resources, singles[node]).elements()
+        counted = _count_profiles(resources, cluster.single(node)).elements()
         profiles = (*counted, *(profile for _, profile, _ in places))
         if profiles:
             service = pod.labels.get(SERVICE_LABEL, pod.labels.get(service_label or SERVICE_LABEL))

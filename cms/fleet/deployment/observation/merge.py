@@ -13,16 +13,7 @@ from ....values.frozen import FrozenMap
 from ....values.words import count
 from ...hardware import Gpu, Layout
 from ..checking import check_gpu
-from ..instance import (
-    UNKNOWN_OWNER,
-    WHOLE,
-    Instance,
-    Mode,
-    StartSource,
-    State,
-    Work,
-    list_counts,
-)  # fmt: skip
+from ..instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, StartSource, State, Work, list_counts
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
 from .counting import Content, describe_profile, facts_of_contents, find_contents
 from .devices import (
@@ -32,11 +23,9 @@ from .devices import (
     find_unknown_profile,
     number_gpus,
     read_instance,
-)  # fmt: skip
+)
 from .facts import SAME_TIME, GpuFacts, NodeCounts, NodeFacts, Statement, fault_at
 from .pods import MergeContext, assign_known, assign_pods, compare_allocatable
-
-__all__ = ["ObservationResult", "merge"]
 
 
 class ObservationResult(NamedTuple):
@@ -55,12 +44,10 @@ def merge(
 ) -> ObservationResult:  # fmt: skip
     """Join what sources say of nodes; refuse, with both places, what they contradict each other in.
 
-    A GPU of which something cannot be read, or that no device file describes, hinders nothing: it
-    is `Mode.FIXED`, with a warning. `known` is what was meant to run: it says what the labels of
-    pods stand for, and what an instance does of which no source says it. `devices` are beside the
-    catalogue's, `device` is what a GPU is of which no source says so. `places` is what was meant to
-    be where, if not `known`: GPUs of a node that differ, of which only counts are told, are taken
-    for what they were meant to be, and refused if they cannot be.
+    A GPU that cannot be read, or that no device file describes, is `Mode.FIXED`, with a warning.
+    `known` is what was meant to run: it says what pods' labels stand for, and what instances do of
+    which no source says it. `devices` are beside the catalogue's; `device` is what no source names.
+    `places`, by default `known`, says which of a node's GPUs is which where counts alone are told.
     """
     context = MergeContext(known or Deployment(()), devices or {}, device, places or known)
     names: dict[str, list[NodeFacts]] = {}
@@ -77,9 +64,6 @@ def merge(
     return ObservationResult(found, said, MappingProxyType(context.of_pods))
 
 
-# --- one node -------------------------------------------------------------------------------------
-
-
 def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetNode:
     driver = _agreed(f"driver of {name}", [each.driver for each in told], _without_zeros)
     if driver is not None:
@@ -87,20 +71,18 @@ def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetN
             driver_branch(driver.value)
         except InvalidProblem as fault:
             raise fault_at(driver.where, str(fault)) from None
+    labels: dict[str, str] = {}
     for each in told:
+        labels |= each.labels
+        context.warn(name, *each.unknown)
         state = each.mig_state
         if state is not None and state.value in ("pending", "rebooting"):
             what = f"is being changed: nvidia.com/mig.config.state is {state.value!r}"
             expected = "success or failed; observe again when the change has ended"
             raise fault_at(state.where, f"node {name!r} {what}", expected)
+        if state is not None and state.value == "failed":
+            context.warn(name, f"the last change of its GPUs has failed ({state.where})")
     told, is_numbered = number_gpus(name, told, context.meant(name))
-    labels: dict[str, str] = {}
-    for each in told:
-        labels |= each.labels
-        context.warnings += [f"{name}: {said}" for said in each.unknown]
-        if each.mig_state is not None and each.mig_state.value == "failed":
-            said = f"the last change of its GPUs has failed ({each.mig_state.where})"
-            context.warnings.append(f"{name}: {said}")
     product = _agreed(f"product of {name}", [each.product for each in told])
     told, unclear = _with_counted(context, name, told, product)
     unfit: dict[str, list[tuple[int, str]]] = {}
@@ -109,21 +91,18 @@ def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetN
         for index in sorted({card.index for each in told for card in each.gpus})
     ]
     for why, places in unfit.items():
-        numbers = ", ".join(str(index) for index, _ in places)
-        context.warnings.append(
-            f"{name}/{numbers}: fixed, so that nothing is planned there: {why} ({places[0][1]})"
-        )
-    if not cards:
-        none = next((each.unfit for each in told if each.unfit), None)
-        if none is None:
-            raise FileError(
-                ", ".join(each.source for each in told),
-                f"no GPU of node {name!r} is told of{unclear}",
-                expected="what a device plugin does not tell: nvidia-smi mig -lgi and -q -x of "
-                "the node",
-            )
+        where = f"{name}/{', '.join(str(index) for index, _ in places)}"
+        said = f"fixed, so that nothing is planned there: {why} ({places[0][1]})"
+        context.warn(where, said)
+    none = next((each.unfit for each in told if each.unfit), None)
+    if not cards and none is None:
+        asked = "what a device plugin does not tell: nvidia-smi mig -lgi and -q -x of the node"
+        sources = ", ".join(each.source for each in told)
+        what = f"no GPU of node {name!r} is told of{unclear}"
+        raise FileError(sources, what, expected=asked)
+    if not cards and none is not None:
         said = f"nothing is planned on its GPUs, and none is shown: {none.value} ({none.where})"
-        context.warnings.append(f"{name}: {said}")
+        context.warn(name, said)
     if any(each.pods is not None for each in told):
         cards = assign_pods(context, name, cards, told)
         compare_allocatable(context, name, cards, told)
@@ -153,9 +132,6 @@ def _agreed(
     return first
 
 
-# --- counts of a node -----------------------------------------------------------------------------
-
-
 def _with_counted(
     context: MergeContext, name: str, told: Sequence[NodeFacts], product: Statement | None
 ) -> tuple[Sequence[NodeFacts], str]:
@@ -166,8 +142,7 @@ def _with_counted(
     counted = source.counted
     cards = [card for each in told for card in each.gpus]
     indices = {card.index for card in cards}
-    clear = sorted({c.index for c in cards
-                    if (c.mig, c.instances, c.counts, c.unclaimed) != (None,) * 4})  # fmt: skip
+    clear = sorted({card.index for card in cards if card.is_clear})
     all_of_it = GpuFacts(0, counted.where, counts=counted.totals)
     card, odd = find_device(context, name, [all_of_it], product, None)
     odd = odd or find_unknown_profile(card, [all_of_it])
@@ -190,15 +165,14 @@ def _with_counted(
     if not is_known:
         if counted.number is not None and 0 < len(indices) < counted.number:
             said = f"of its {counted.number} GPUs, {len(indices)} are told of"
-            asked = "what the others hold tells: nvidia-smi mig -lgi"
-            context.warnings.append(f"{name}: {said}; {asked}")
+            context.warn(name, f"{said}; what the others hold tells: nvidia-smi mig -lgi")
         return told, _unclear(counted, found, stale)
     if len({*contents}) > 1:
-        context.warnings.append(
-            f"{name}: which of its GPUs holds which of "
-            f"{', '.join(_said(each) for each in dict.fromkeys(contents))} is not known, since the "
-            "device plug-in does not tell: they are taken for what they were meant to hold; "
-            "nvidia-smi mig -lgi tells"
+        which = ", ".join(map(_said, dict.fromkeys(contents)))
+        context.warn(
+            name,
+            f"which of its GPUs holds which of {which} is not known, since the device plug-in does "
+            "not tell: they are taken for what they were meant to hold; nvidia-smi mig -lgi tells",
         )
     more = facts_of_contents(contents, rest, counted.where)
     return [*told, NodeFacts(source.source, source.node, gpus=more)], ""
@@ -230,9 +204,6 @@ def _unclear(
     return f"{held}, which can be {', or '.join(ways)}, in any order"
 
 
-# --- one GPU --------------------------------------------------------------------------------------
-
-
 def _gpu(
     context: MergeContext, node: str, index: int, told: Sequence[NodeFacts],
     product: Statement | None, unfits: dict[str, list[tuple[int, str]]],
@@ -248,8 +219,8 @@ def _gpu(
     mig = mig or next((each.unclaimed for each in facts if each.unclaimed), None)
     pending = _agreed(f"pending MIG mode of {name}", (each.pending for each in facts))
     if mig is not None and pending is not None and mig.value != pending.value:
-        said_then = f"MIG is {mig.value} and will be {pending.value} after a reset"
-        context.warnings.append(f"{name}: {said_then} ({pending.where})")
+        then = f"{pending.value} after a reset ({pending.where})"
+        context.warn(name, f"MIG is {mig.value} and will be {then}")
     unfit = unfit or unknown or find_unknown_profile(card, facts)
     if unfit is not None:
         unfits.setdefault(unfit.value, []).append((index, unfit.where))
@@ -266,10 +237,9 @@ def _gpu(
     if mig is None and not any(each.instances or each.counts for each in facts):
         what = f"{name} has no instances that are listed, and whether MIG is on is said nowhere"
         raise fault_at(facts[0].where, what, "the output of: nvidia-smi -q -x")
-    if not placed and not counted:
-        where = mig.where if mig else facts[0].where
+    if mig is not None and not (placed or counted):
         what = f"MIG is on on {name}, and its instances are listed nowhere"
-        raise fault_at(where, what, "the output of: nvidia-smi mig -lgi")
+        raise fault_at(mig.where, what, "the output of: nvidia-smi mig -lgi")
     instances, seen = _instances(name, card, placed, counted)
     return FleetGpu(node, index, card, Mode.MIG, instances, uuid, seen)
 
@@ -277,28 +247,26 @@ def _gpu(
 def _instances(
     name: str, card: Gpu, placed: Sequence[GpuFacts], counted: Sequence[GpuFacts]
 ) -> tuple[tuple[Instance, ...], StartSource]:
-    layouts = [(_placed(name, card, each), _where(each)) for each in placed]
-    for layout, where in layouts[1:]:
-        first, before = layouts[0]
-        if sorted(i.place for i in first) != sorted(i.place for i in layout):
-            has = f"{_listed(layout)} here, and {_listed(first)} in {before}"
-            raise fault_at(where, f"{name} has {has}", SAME_TIME)
-    for each in counted if layouts else ():
-        counts = {card.profile(p).name: n for p, n in (each.counts or {}).items() if n}
-        first, before = layouts[0]
-        if counts != dict(Counter(i.profile for i in first)):
-            has = f"{list_counts(counts, ', ')} here, and {_listed(first)} in {before}"
-            raise fault_at(each.where, f"{name} has {has}", SAME_TIME)
-    if not layouts:
+    if not placed:
         return _from_counts(name, card, counted[0])
-    by_place: dict[str, Instance] = {}
-    for one in (instance for layout, _ in layouts for instance in layout):
-        first_one = by_place.setdefault(one.place, one)
-        number = first_one.gpu_instance
+    layouts = [(_placed(name, card, each), _where(each)) for each in placed]
+    first, before = layouts[0]
+    by_place = {each.place: each for each in first}
+    said = [
+        (where, _listed(own)) for own, where in layouts if {i.place for i in own} != {*by_place}
+    ]
+    for each in counted:
+        counts = {card.profile(p).name: n for p, n in (each.counts or {}).items() if n}
+        if counts != dict(Counter(i.profile for i in first)):
+            said.append((each.where, list_counts(counts, ", ")))
+    for where, has in said:
+        what = f"{name} has {has} here, and {_listed(first)} in {before}"
+        raise fault_at(where, what, SAME_TIME)
+    for one in (instance for layout, _ in layouts[1:] for instance in layout):
+        known = by_place[one.place]
+        number = one.gpu_instance if known.gpu_instance is None else known.gpu_instance
         by_place[one.place] = replace(
-            one if first_one.is_whole else first_one,
-            gpu_instance=one.gpu_instance if number is None else number,
-            uuid=first_one.uuid or one.uuid,
+            one if known.is_whole else known, gpu_instance=number, uuid=known.uuid or one.uuid
         )
     return tuple(by_place.values()), StartSource.OBSERVED
 

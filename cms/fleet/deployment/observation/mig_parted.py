@@ -1,7 +1,4 @@
-"""The file of mig-parted, version v1: how the GPUs of a node are cut, by counts, under a name.
-
-Rules of the format: https://github.com/NVIDIA/mig-parted (api/spec/v1), read in v0.15.0.
-"""
+"""The file of mig-parted, version v1: how the GPUs of a node are cut, by counts, under a name."""
 
 from __future__ import annotations
 
@@ -20,11 +17,6 @@ from ....values.frozen import FrozenMap
 from ...hardware.yaml_text import read_yaml_or_json
 from ..model import FleetGpu
 from .facts import GpuFacts, Statement
-
-__all__ = [
-    "ALL_DISABLED", "Cut", "Entry", "current_config", "read_cuts", "is_mig_parted",
-    "read_configs",
-]  # fmt: skip
 
 #: How one GPU is cut: ``{profile: count}``, or None with MIG off.
 Cut: TypeAlias = FrozenMap[str, int] | None
@@ -101,7 +93,7 @@ class _File(m.Part):
 def read_configs(source: Source) -> dict[str, tuple[Entry, ...]]:
     """Read the configurations of a mig-parted file, or of what ``mig-parted export`` prints.
 
-    Refuses, with line and column, what mig-parted itself would refuse.
+    Refuses what mig-parted would: https://github.com/NVIDIA/mig-parted (api/spec/v1) in v0.15.0.
     """
     document, *others = read_yaml_or_json(source, holds="a mig-parted configuration")
     if others:
@@ -152,8 +144,7 @@ def read_cuts(
         ids = entry.filters if entry.devices and len(entry.filters) == 1 else ()
         product = next((Statement(each, "device-filter") for each in ids), None)
         mig = Statement("off" if entry.cut is None else "on", where)
-        counts = None if entry.cut is None else dict(entry.cut)
-        yield GpuFacts(index, where, product=product, mig=mig, counts=counts)
+        yield GpuFacts(index, where, product=product, mig=mig, counts=entry.cut)
 
 
 def _is_meant(entry: Entry, card: FleetGpu, where: str) -> bool:

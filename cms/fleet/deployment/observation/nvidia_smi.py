@@ -1,13 +1,4 @@
-"""What ``nvidia-smi`` printed on a node: its GPUs, their MIG mode and their instances.
-
-Read from its XML (``-q -x``), and from text what the XML lacks: ``mig -lgi`` alone tells profiles
-and starts, ``-L`` the UUIDs of MIG devices and the names of compute instances. Recognised by
-content, in any order and in one file or several. Lines are split on blanks, never by column, since
-widths differ between drivers; a line of a listing that is not understood is refused, not skipped.
-A GPU of which a value cannot be read (``GPU requires reset``, ``ERR!``) is told of as unfit, and
-the rest as usual. The overview that ``nvidia-smi`` prints without a word names no profiles: it is
-passed over where other listings stand beside it.
-"""
+"""What ``nvidia-smi`` printed on a node: its GPUs, their MIG mode and their instances."""
 
 from __future__ import annotations
 
@@ -27,8 +18,6 @@ from ..instance import State
 from .age import format_moment
 from .facts import GpuFacts, InstanceFacts, NodeFacts, Statement, fault_at
 
-__all__ = ["ASK", "is_nvidia_smi", "read_nvidia_smi"]
-
 ASK, _LGI = "nvidia-smi -q -x", "nvidia-smi mig -lgi"
 _ONE_TIME = "listings of one time; observe the node again"
 _LOG, _LOG_END = "<nvidia_smi_log", "</nvidia_smi_log>"
@@ -37,9 +26,9 @@ _FIELDS = {
     "uuid": "uuid", "product": "product_name", "mig": "mig_mode/current_mig",
     "pending": "mig_mode/pending_mig",
 }  # fmt: skip
-_MODES = {"enabled": "on", "disabled": "off"}
 #: What stands for a value that there is none of, as MIG mode is of most GPUs.
 _NOTHING = ("n/a", "not supported", "not available")
+_MODES = {"enabled": "on", "disabled": "off", **dict.fromkeys(_NOTHING, "off")}
 #: What stands for a value that could not be read, in brackets or not.
 _UNREADABLE = re.compile(
     r"err!?|(gpu )?requires reset|gpu is lost|unknown error|insufficient permissions?"
@@ -71,20 +60,14 @@ _WORDS = {
 }  # fmt: skip
 
 
-class _Listed(NamedTuple):
-    """A MIG device that -L lists."""
-
-    name: str
-    uuid: str
-    where: str
-
-
 class _Device(NamedTuple):
-    """A MIG device of the XML: a compute instance of a GPU instance."""
+    """A MIG device, as -L lists it by name, or the XML by its GPU instance."""
 
-    gpu_instance: int
-    multiprocessors: int | None
     where: str
+    name: str = ""
+    uuid: str | None = None
+    gpu_instance: int | None = None
+    multiprocessors: int | None = None
 
 
 @dataclass
@@ -94,7 +77,7 @@ class _Card:
     where: str
     said: dict[str, Statement] = field(default_factory=dict)  # by the names of `GpuFacts`
     instances: list[InstanceFacts] = field(default_factory=list)
-    listed: dict[int, _Listed] = field(default_factory=dict)  # MIG devices by number, of -L
+    listed: dict[int, _Device] = field(default_factory=dict)  # by number, of -L
     devices: dict[int, _Device] | None = None  # of the XML
     unfit: Statement | None = None
 
@@ -130,22 +113,23 @@ class _Reader:
             raise self.fault(f"the {what} is {value} here and {old.value} in {old.where}", expected)
         return old or Statement(value, self.where)
 
+    def lose(self, index: int, why: str) -> None:
+        """Take it that nothing can be planned on a GPU, for the first reason that is told."""
+        card = self.card(index)
+        card.unfit = card.unfit or Statement(why, self.where)
+
     def tell(self, index: int, name: str, value: str) -> None:
         """Take what is said of a GPU."""
         card, plain = self.card(index), value.strip("[] ").lower()
-        is_needed = name in ("uuid", "product")
+        is_mode = name in ("mig", "pending")
         is_nothing = plain in _NOTHING or (name == "uuid" and not value.startswith("GPU-"))
-        if name == "pending" and plain in _NOTHING:
-            return
-        if _UNREADABLE.fullmatch(plain) or (is_needed and is_nothing):
-            card.unfit = card.unfit or Statement(f"its {name} is {value}", self.where)
-            return
-        if not is_needed:
-            mode = "off" if plain in _NOTHING else _MODES.get(plain)
-            if mode is None:
-                raise self.fault(f"its {name} MIG mode is {value!r}", "Enabled, Disabled or N/A")
-            value = mode
-        card.said[name] = self.once(card.said.get(name), value, f"{name} of GPU {index}")
+        if _UNREADABLE.fullmatch(plain) or (is_nothing and not is_mode):
+            self.lose(index, f"its {name} is {value}")
+        elif is_mode and plain not in _MODES:
+            raise self.fault(f"its {name} MIG mode is {value!r}", "Enabled, Disabled or N/A")
+        elif name != "pending" or not is_nothing:
+            value = _MODES[plain] if is_mode else value
+            card.said[name] = self.once(card.said.get(name), value, f"{name} of GPU {index}")
 
 
 def is_nvidia_smi(source: Source) -> bool:
@@ -154,10 +138,13 @@ def is_nvidia_smi(source: Source) -> bool:
 
 
 def read_nvidia_smi(*sources: Source) -> NodeFacts:
-    """Read what ``nvidia-smi`` printed on one node, in one file or several.
+    """Read what ``nvidia-smi`` printed on one node, in any order, in one file or several.
 
-    No listing names its node. `NodeFacts.at` is the last moment that it can be of: the XML has the
-    clock of its node without a zone. What is not understood is refused with its line.
+    The XML (``-q -x``) lacks profiles and starts, which ``mig -lgi`` tells, and the UUIDs of MIG
+    devices, which ``-L`` does. `NodeFacts.at` is the last moment that it can be of: the XML has the
+    clock of its node without a zone. A line that is not understood is refused; lines are split on
+    blanks, since widths differ between drivers. A GPU of which a value cannot be read is unfit. The
+    overview that ``nvidia-smi`` prints without a word is passed over: it names no profiles.
     """
     read = _Reader(sources[0])
     logs: list[tuple[Source, str]] = []
@@ -175,7 +162,13 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
     for each in logs:  # last, since its GPUs may be known by number from the rest
         _read_log(read, *each)
     _refuse_contradictions(read)
-    _number_lost(read)
+    left = sorted({*range(max(read.cards, default=-1))} - read.cards.keys())
+    for at, (address, said) in enumerate(read.lost.items()):
+        if len(left) == len(read.lost):  # the lost GPUs have the numbers that are left out
+            read.cards[left[at]] = _Card(said.where, unfit=said)
+        else:
+            hidden = f"the GPU at {address} is not shown, as its number is not told"
+            read.warnings[f"{hidden}: {said.value} ({said.where})"] = None
     return NodeFacts(
         ", ".join(source.name for source in sources),
         at=read.latest,
@@ -183,9 +176,6 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
         gpus=tuple(_facts(read, index) for index in sorted(read.cards)),
         unknown=tuple(read.warnings),
     )
-
-
-# --- XML ------------------------------------------------------------------------------------------
 
 
 def _read_log(read: _Reader, source: Source, text: str) -> None:
@@ -197,10 +187,8 @@ def _read_log(read: _Reader, source: Source, text: str) -> None:
             lines |= {element: number for _, element in parser.read_events()}
         parser.close()
     except ElementTree.ParseError as fault:
-        raise FileError(
-            source.name, f"its XML cannot be read: {fault.msg}", line=fault.position[0],
-            expected=f"all that {ASK} printed",
-        ) from None  # fmt: skip
+        what, expected = f"its XML cannot be read: {fault.msg}", f"all that {ASK} printed"
+        raise FileError(source.name, what, line=fault.position[0], expected=expected) from None
     root = next(iter(lines))
     read.source, read.line = source, lines[root]
     driver = root.findtext("driver_version", "N/A").strip()
@@ -230,12 +218,11 @@ def _read_log(read: _Reader, source: Source, text: str) -> None:
         for name, path in _FIELDS.items():
             if value := gpu.findtext(path, "").strip():
                 read.tell(index, name, value)
-        card = read.card(index)
         texts = (e.text or "" for part in gpu if part.tag != "processes" for e in part.iter())
         if (lost := next(filter(_LOST.search, texts), None)) is not None:
-            card.unfit = card.unfit or Statement(lost.strip(), read.where)
+            read.lose(index, lost.strip())
         if gpu.find("mig_devices") is not None:
-            card.devices = dict(_devices(read, gpu, lines))
+            read.card(index).devices = dict(_devices(read, gpu, lines))
 
 
 def _devices(
@@ -243,14 +230,12 @@ def _devices(
 ) -> Iterator[tuple[int, _Device]]:
     for device in gpu.iterfind("mig_devices/mig_device"):
         read.line = lines[device]
-        number, instance = (device.findtext(t, "").strip() for t in ("index", "gpu_instance_id"))
-        if not (is_whole(number) and is_whole(instance)):
+        numbers = "index", "gpu_instance_id", "device_attributes/shared/multiprocessor_count"
+        texts = (device.findtext(path, "").strip() for path in numbers)
+        number, instance, size = (int(text) if is_whole(text) else None for text in texts)
+        if number is None or instance is None:
             raise read.fault("a MIG device has no numbers", "its index and gpu_instance_id")
-        size = device.findtext("device_attributes/shared/multiprocessor_count", "").strip()
-        yield int(number), _Device(int(instance), int(size) if is_whole(size) else None, read.where)
-
-
-# --- lines ----------------------------------------------------------------------------------------
+        yield number, _Device(read.where, gpu_instance=instance, multiprocessors=size)
 
 
 def _read_lines(read: _Reader, lines: list[str]) -> None:
@@ -271,14 +256,13 @@ def _read_lines(read: _Reader, lines: list[str]) -> None:
         elif match := _DEVICE.fullmatch(bare):
             if last is None:
                 raise read.fault("a MIG device stands before its GPU", "nvidia-smi -L")
-            read.card(last).listed[int(match[2])] = _Listed(match[1], match[3], read.where)
+            read.card(last).listed[int(match[2])] = _Device(read.where, match[1], match[3])
         elif match := _HANDLE.fullmatch(bare):
-            said = Statement(match[3].strip().rstrip("."), read.where)
-            if match[1] is None:
-                read.lost.setdefault(match[2].lower(), said)
+            said = match[3].strip().rstrip(".")
+            if match[1] is not None:
+                read.lose(int(match[1]), said)
             else:
-                card = read.card(int(match[1]))
-                card.unfit = card.unfit or said
+                read.lost.setdefault(match[2].lower(), Statement(said, read.where))
         elif bare.lower().startswith("warning:"):
             read.warnings[f"nvidia-smi warns: {bare[8:].strip()} ({read.where})"] = None
         else:
@@ -291,96 +275,76 @@ def _read_lines(read: _Reader, lines: list[str]) -> None:
 
 def _read_listing(read: _Reader, line: str) -> None:
     """Read a line of a listing of instances, or one that says that there are none."""
-    for said in (_NO_MIG, _NO_INSTANCES):
-        if said in line:
-            read.listing = read.listing or read.where
-            read.none.setdefault(said, read.where)
-            return
     words = line.replace("|", " ").split()
-    if "instances:" in words:
-        read.listing = read.listing or read.where
-    if "MIG" not in words or not is_whole(words[0]):
-        if not (_FRAME.fullmatch(line) or {word.lower() for word in words} <= _WORDS):
-            raise read.fault(f"{line.strip()[:60]!r} is not understood", _LGI)
+    none = next((said for said in (_NO_MIG, _NO_INSTANCES) if said in line), None)
+    if none is not None:
+        read.none.setdefault(none, read.where)
+    elif "MIG" in words and is_whole(words[0]):
+        _read_row(read, words)
+    elif not (_FRAME.fullmatch(line) or {word.lower() for word in words} <= _WORDS):
+        raise read.fault(f"{line.strip()[:60]!r} is not understood", _LGI)
+    elif "instances:" not in words:
         return
+    read.listing = read.listing or read.where
+
+
+def _read_row(read: _Reader, words: list[str]) -> None:
     place = _PLACE.fullmatch(words[-1])  # of GPU, MIG, name, profile, instance, placement
     if place is None or len(words) != 6 or not all(map(is_whole, words[3:5])) or words[1] != "MIG":
         raise read.fault(
             f"{' '.join(words)[:60]!r} is no GPU instance with its placement Start:Size", _LGI
         )
-    read.listing = read.listing or read.where
     card, number = read.card(int(words[0])), int(words[4])
     for other in card.instances:
         if other.gpu_instance == number:
             what = f"GPU {words[0]} has GPU instance {number} here and in {other.where}"
             raise read.fault(what, "one listing of a node at one time")
-    places = int(place[1]), int(place[2])
-    card.instances.append(InstanceFacts(words[2], read.where, *places, number))
-
-
-# --- what the listings say together ---------------------------------------------------------------
-
-
-def _number_lost(read: _Reader) -> None:
-    """Give the GPUs that the driver has lost the numbers that are left out."""
-    left = sorted({*range(max(read.cards, default=-1))} - read.cards.keys())
-    if len(left) != len(read.lost):
-        left = []
-    for address, said in read.lost.items():
-        if left:
-            read.cards[left.pop(0)] = _Card(said.where, unfit=said)
-        else:
-            hidden = f"the GPU at {address} is not shown, as its number is not told"
-            read.warnings[f"{hidden}: {said.value} ({said.where})"] = None
+    card.instances.append(InstanceFacts(words[2], read.where, int(place[1]), int(place[2]), number))
 
 
 def _refuse_contradictions(read: _Reader) -> None:
     """Refuse listings that say there are none, or fewer, where another line lists one."""
-    there, on = [], []
+    there, on, beyond = [], [], []
     for index, card in sorted(read.cards.items()):
-        told = [(f"a {each.profile}", each.where) for each in card.instances]
-        told += [(f"a {each.name}", each.where) for each in card.listed.values()]
-        parts = card.devices or {}
-        told += [(f"GPU instance {each.gpu_instance}", each.where) for each in parts.values()]
-        there += [Statement(f"GPU {index} has {what}", where) for what, where in told]
-        mig, listed = card.said.get("mig"), next(iter(card.listed.values()), None)
-        if mig is not None and mig.value == "off" and listed is not None:
+        name, mig, parts = f"GPU {index}", card.said.get("mig"), card.devices or {}
+        listed = [*card.listed.values()]
+        if listed and mig is not None and mig.value == "off":
             has = f"a MIG device here, and MIG is off in {mig.where}"
-            raise fault_at(listed.where, f"GPU {index} has {has}", _ONE_TIME)
-        if listed is not None and card.devices is not None and card.listed.keys() != parts.keys():
-            has = f"{count(len(card.listed), 'MIG device')} here, and {len(parts)} by {ASK}"
+            raise fault_at(listed[0].where, f"{name} has {has}", _ONE_TIME)
+        if listed and card.devices is not None and card.listed.keys() != parts.keys():
+            has = f"{count(len(listed), 'MIG device')} here, and {len(parts)} by {ASK}"
             asked = "both of one time, asked by root on the node"
-            raise fault_at(listed.where, f"GPU {index} has {has}", asked)
+            raise fault_at(listed[0].where, f"{name} has {has}", asked)
+        own = [
+            Statement(f"{name} has GPU instance {each.gpu_instance}", each.where)
+            for each in parts.values()
+        ]
+        there += [Statement(f"{name} has a {i.profile}", i.where) for i in card.instances]
+        there += [*(Statement(f"{name} has a {each.name}", each.where) for each in listed), *own]
         if mig is not None and mig.value == "on":
-            on.append(Statement(f"MIG is on on GPU {index}", mig.where))
+            on.append(Statement(f"MIG is on on {name}", mig.where))
+        # in what instances there are devices that -lgi, cut off or older, does not list
+        numbers = {each.gpu_instance for each in card.instances}
+        room = Counter(each.profile for each in card.instances)
+        pairs = zip(own, parts.values(), strict=True)
+        beyond += [said for said, each in pairs if each.gpu_instance not in numbers]
+        # whole instances first: parts are of those that are left
+        for each in sorted(listed, key=lambda one: bool(_PART.match(one.name))):
+            whole = _PART.sub("", each.name)
+            room[whole] -= each.name == whole
+            if room[whole] < (each.name != whole):
+                beyond.append(Statement(f"{name} has a MIG device {each.name}", each.where))
     for said, where in read.none.items():
         for other in [*there, *(on if said == _NO_MIG else ())][:1]:
             raise fault_at(
                 where, f'it says "{said}" here, and {other.value} in {other.where}',
                 "one listing of all GPUs of a node at one time; observe it again",
             )  # fmt: skip
-    for beyond in _beyond_listing(read) if read.listing else ():
+    for more in beyond if read.listing else ():
         raise fault_at(
-            beyond.where, f"{beyond.value}, which the listing from {read.listing} on does not have",
+            more.where, f"{more.value}, which the listing from {read.listing} on does not have",
             f"all that {_LGI} printed, of the same time; observe the node again",
         )  # fmt: skip
-
-
-def _beyond_listing(read: _Reader) -> Iterator[Statement]:
-    """Yield what is in GPU instances that -lgi, cut off or older, does not list."""
-    for index, card in read.cards.items():
-        numbers = {each.gpu_instance for each in card.instances}
-        for device in (card.devices or {}).values():
-            if device.gpu_instance not in numbers:
-                said = f"GPU {index} has GPU instance {device.gpu_instance}"
-                yield Statement(said, device.where)
-        room = Counter(each.profile for each in card.instances)
-        # Whole instances first: parts are of those that are left.
-        for each in sorted(card.listed.values(), key=lambda one: bool(_PART.match(one.name))):
-            whole = _PART.sub("", each.name)
-            room[whole] -= each.name == whole
-            if room[whole] < (each.name != whole):
-                yield Statement(f"GPU {index} has a MIG device {each.name}", each.where)
 
 
 def _facts(read: _Reader, index: int) -> GpuFacts:
@@ -389,10 +353,9 @@ def _facts(read: _Reader, index: int) -> GpuFacts:
     if card.instances or (read.listing and (mig is None or mig.value == "on")):
         instances = tuple(_instance(card, each) for each in card.instances)
     found = [*(each.where for each in card.instances), *(d.where for d in card.listed.values())]
-    if mig is None and _NO_MIG in read.none:
-        mig = Statement("off", read.none[_NO_MIG])
-    elif mig is None and found:
-        mig = Statement("on", found[0])
+    if mig is None and (_NO_MIG in read.none or found):
+        is_off = _NO_MIG in read.none
+        mig = Statement("off", read.none[_NO_MIG]) if is_off else Statement("on", found[0])
     parts = [each for each in card.listed.values() if _PART.match(each.name)]
     if parts and card.devices is None:
         said = f"{parts[0].name} is a part of a GPU instance; of which is said by {ASK}"
@@ -419,6 +382,5 @@ def _instance(card: _Card, each: InstanceFacts) -> InstanceFacts:
     if _PART.sub("", listed.name) != each.profile:
         says = f"device {at} is a {listed.name} here, and of a {each.profile} in {each.where}"
         raise fault_at(listed.where, says, _ONE_TIME)
-    if listed.name != each.profile:
-        return replace(each, state=State.SPLIT)
-    return replace(each, uuid=listed.uuid)
+    is_whole_one = listed.name == each.profile
+    return replace(each, uuid=listed.uuid) if is_whole_one else replace(each, state=State.SPLIT)

@@ -1,20 +1,23 @@
-"""What instances do: given to the pods that hold them, or to what was meant to run."""
+"""What instances do: what their pods do, what was meant to run, or what the user says."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....errors import FileError
+from ....errors import FileError, InvalidOption
+from ....values.names import nearest
 from ...hardware import Gpu
+from ...hardware.catalogue import is_called
 from ..instance import WHOLE, Instance, Mode, Work
 from ..labels import label_value, point_label
 from ..model import Deployment, FleetGpu
 from .counting import base_of, describe_profile
 from .facts import NodeFacts, PodFacts, fault_at
 
-__all__ = ["MergeContext", "assign_known", "compare_allocatable", "assign_pods"]
+_PLACE = re.compile(r"(.+/[0-9]{1,9})(?::([0-9]{1,9}))?", re.ASCII)
 
 
 @dataclass
@@ -27,6 +30,10 @@ class MergeContext:
     places: Deployment | None = None
     of_pods: dict[Work, bool] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+
+    def warn(self, whose: str, *said: str) -> None:
+        """Say something of a node or GPU."""
+        self.warnings += (f"{whose}: {each}" for each in said)
 
     def meant(self, node: str) -> Iterable[FleetGpu]:
         """Return what was meant to be on a node."""
@@ -57,10 +64,10 @@ class MergeContext:
 
 def assign_known(context: MergeContext, card: FleetGpu) -> FleetGpu:
     """Say what instances do where no cluster is asked: what was meant to run in their places."""
-    known = {node.name: node for node in context.known.nodes}.get(card.node)
-    if card.mode is Mode.FIXED or known is None:
+    if card.mode is Mode.FIXED:
         return card
-    meant = {each.place: each for c in known.gpus if c.index == card.index for each in c.instances}
+    cards = (c for node in context.known.nodes if node.name == card.node for c in node.gpus)
+    meant = {each.place: each for c in cards if c.index == card.index for each in c.instances}
     held = (
         replace(each, work=meant[each.place].work, owner=meant[each.place].owner)
         if each.is_whole and each.place in meant
@@ -85,15 +92,15 @@ def assign_pods(
             exactly[place].append(pod)
         for profile in (Counter(pod.profiles) - Counter(p for _, p, _ in pod.places)).elements():
             by_profile[profile].append(pod)
-    for (index, profile, start), users in exactly.items():
-        if index in dealt.fixed:  # all on it is foreign in any case
+    for place, users in exactly.items():
+        if place[0] in dealt.fixed:  # all on it is foreign in any case
             continue
         does, names = doing[users[0].name], ", ".join(pod.name for pod in users)
         if len(users) > 1:
             said = f"{names} share it in parts that are not known; it counts as foreign"
-            context.warnings.append(f"{node}/{index}: {said}")
+            context.warn(f"{node}/{place[0]}", said)
             does = Instance("", owner=f"pods {names}")
-        dealt.give(index, profile, start, does, users[0])
+        dealt.give(place, does, users[0])
     for profile, users in sorted(by_profile.items()):
         dealt.deal(profile, [doing[pod.name] for pod in users], users[0].where)
     return dealt.cards_held()
@@ -121,7 +128,8 @@ class _Assignment:
         resources: Collection[str],
     ) -> None:  # fmt: skip
         self.context, self.node, self.cards, self.resources = context, node, cards, resources
-        self.held = {card.index: list(card.instances) for card in cards}
+        whole = {card.index: [Instance(WHOLE)] for card in cards if card.mode is Mode.WHOLE}
+        self.held = {c.index: [*c.instances] or whole.get(c.index, []) for c in cards}
         self.fixed = {card.index for card in cards if card.mode is Mode.FIXED}
         self.free = {
             (index, at)
@@ -129,20 +137,10 @@ class _Assignment:
             for at, each in enumerate(self.held[index])
             if each.is_whole
         }
+        self.may_be_held = False  # a whole GPU of which no pod is known, by a foreign one
 
-    def take_whole(self, index: int | None = None) -> None:
-        """Put an instance on all uncut GPUs, or on one, that have none."""
-        for card in self.cards:
-            is_meant = card.mode is Mode.WHOLE and index in (None, card.index)
-            if is_meant and not self.held[card.index]:
-                self.held[card.index].append(Instance(WHOLE))
-                self.free.add((card.index, 0))
-
-    def give(
-        self, index: int, profile: str, start: int | None, does: Instance, pod: PodFacts
-    ) -> None:
-        if profile == WHOLE:
-            self.take_whole(index)
+    def give(self, place: tuple[int, str, int | None], does: Instance, pod: PodFacts) -> None:
+        index, profile, start = place
         held, name = self.held.get(index, []), Instance(profile, start).place
         places = [at for at, each in enumerate(held) if each.place == name]
         if not places or (index, places[0]) not in self.free:
@@ -154,8 +152,6 @@ class _Assignment:
 
     def deal(self, profile: str, doing: Sequence[Instance], where: str) -> None:
         """Give instances of a profile to pods: any to any, so that what they do is guessed."""
-        if profile == WHOLE:
-            self.take_whole()
         names = _advertised_as(self.cards, profile, self.resources)
         own = sorted((i, at) for i, at in self.free if self.held[i][at].profile in names)
         # some may hold what is on GPUs on which nothing is planned
@@ -171,25 +167,27 @@ class _Assignment:
         kinds = {(each.work, each.is_managed) for each in doing}
         is_guess = bool(own) and places > 1 and (places > len(doing) or len(kinds) > 1)
         if is_guess:
-            self.context.warnings.append(
-                f"{self.node}: which of its {len(own)} x {profile} serve what is not known, since "
-                "the device plug-in does not tell"
-            )
+            what = f"which of its {len(own)} x {profile} serve what is not known"
+            self.context.warn(self.node, f"{what}, since the device plug-in does not tell")
         for number, (index, at) in enumerate(own):
             given = doing[number] if number < len(doing) else Instance("")
             self.held[index][at] = replace(_with(self.held[index][at], given), is_guessed=is_guess)
             self.free.discard((index, at))
-        # A whole GPU that no pod holds is empty, unless a foreign pod may hold it.
-        if profile == WHOLE and is_guess and not all(each.is_managed for each in doing):
-            return
-        for index, held in self.held.items():
-            self.held[index] = [i for i in held if i.profile != WHOLE or i.work or i.owner]
+        if profile == WHOLE and is_guess:
+            self.may_be_held = not all(each.is_managed for each in doing)
 
     def cards_held(self) -> list[FleetGpu]:
-        """Return the GPUs; what no pod holds does nothing."""
+        """Return the GPUs; what no pod holds does nothing, and a whole GPU is empty then."""
         for index, at in self.free:
             self.held[index][at] = replace(self.held[index][at], owner=None, work=None)
-        return [replace(card, instances=tuple(self.held[card.index])) for card in self.cards]
+        return [
+            replace(card, instances=tuple(
+                each
+                for each in self.held[card.index]
+                if self.may_be_held or each.profile != WHOLE or each.work or each.owner
+            ))
+            for card in self.cards
+        ]  # fmt: skip
 
 
 def _with(instance: Instance, doing: Instance) -> Instance:
@@ -224,10 +222,9 @@ def compare_allocatable(
     context: MergeContext, node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]
 ) -> None:
     """Compare what the cluster can give away with what the GPUs hold; less is no contradiction."""
-    found = Counter({WHOLE: sum(not card.is_cut for card in cards)})
-    for card in cards:
-        if card.is_cut:
-            found.update(i.profile for i in card.instances if i.is_whole)
+    cut = [card for card in cards if card.is_cut]
+    found = Counter(each.profile for card in cut for each in card.instances if each.is_whole)
+    found[WHOLE] = len(cards) - len(cut)
     is_unclear = any(card.mode is Mode.FIXED and not card.is_cut for card in cards)
     resources = _resources(told)
     for facts in told:
@@ -252,18 +249,83 @@ def compare_allocatable(
                     "since the one was read, restart the device plug-in of the node, which has "
                     "not looked since",
                 )
-            said = ""
             if count > here or (most and not here):
                 are_all = facts.labels.get("nvidia.com/gpu.count") == str(len(cards))
                 unless = "" if are_all else " (unless it has GPUs that no source tells of)"
-                said = (
-                    f"{most - here} x {what} that are counted are stale{unless}: its GPUs do not "
-                    "hold them; restart its device plug-in, or pods may be sent to what is not "
-                    "there"
-                )
+                said = f"{most - here} x {what} that are counted are stale{unless}: its GPUs do not"
+                more = "hold them; restart its device plug-in, or pods may be sent to what is not"
+                context.warn(node, f"{said} {more} there")
             elif most > count:
-                said = (
-                    f"{most - count} of its {most} x {what} cannot be given away: out of order, or "
-                    "not registered since they were made; the log of its device plug-in says which"
-                )
-            context.warnings += [f"{node}: {said}"] * bool(said)
+                said = f"{most - count} of its {most} x {what} cannot be given away: out of order,"
+                more = "or not registered since they were made; the log of its device plug-in says"
+                context.warn(node, f"{said} {more} which")
+
+
+def adopt(deployment: Deployment, place: str, doing: str, works: Iterable[Work]) -> Deployment:
+    """Say that an instance is managed, and which of the works that are known it does.
+
+    A place is ``NODE/GPU:START``, or ``NODE/GPU`` where something without a start is alone on the
+    GPU. `doing` is ``SERVICE@POINT``, where a point is ``2x8`` (processes x batch) or its whole
+    label, ``3g.40gb-2x8``; ``SERVICE`` alone does where only one point fits.
+    """
+    return _changed(deployment, place, lambda card, each: _find_work(card, each, doing, works))
+
+
+def release(deployment: Deployment, place: str) -> Deployment:
+    """Say that an instance may be deleted; InvalidOption if there is no such place."""
+    return _changed(deployment, place, lambda card, each: None)
+
+
+def _changed(
+    deployment: Deployment, place: str, work_of: Callable[[FleetGpu, Instance], Work | None]
+) -> Deployment:
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        raise InvalidOption(f"{place!r}: expected NODE/GPU:START, for example node-a/3:4")
+    cards = {card.name: card for card in deployment.gpus()}
+    if match[1] not in cards:
+        raise InvalidOption(f"{place!r}: there is no GPU {match[1]!r}{nearest(match[1], cards)}")
+    card = cards[match[1]]
+    start = None if match[2] is None else int(match[2])
+    found = [at for at, each in enumerate(card.instances) if each.start == start]
+    if len(found) != 1:
+        there = ", ".join(each.place for each in card.instances) or "nothing"
+        what = "nothing" if not found else f"{len(found)} instances without a start"
+        raise InvalidOption(f"{place!r}: {what} there; {card.name} has {there}")
+    if card.mode is Mode.FIXED:
+        raise InvalidOption(f"{place!r}: nothing is planned on {card.name}, whoever uses it")
+    held = list(card.instances)
+    work = work_of(card, held[found[0]])
+    held[found[0]] = replace(held[found[0]], owner=None, work=work, is_guessed=False)
+    replaced = replace(card, instances=tuple(held))
+    return deployment.with_gpus({(card.node, card.index): replaced})
+
+
+def _find_work(card: FleetGpu, instance: Instance, doing: str, works: Iterable[Work]) -> Work:
+    service, _, point = doing.rpartition("@") if "@" in doing else (doing, "", "")
+    every = sorted({*works}, key=lambda work: (work.service, point_label(work)))
+    # shares under MPS have no other name
+    names = {other: p.name for p in card.gpu.profiles for other in (p.name, *p.other_names)}
+    fits = [
+        work
+        for work in every
+        if work.service == service
+        and is_called(card.gpu, work.point.device)
+        and names.get(work.point.profile, work.point.profile) == instance.profile
+    ]
+    where = f"{card.name} {instance.place}"
+    known = sorted({work.service for work in every})
+    short = {f"{work.point.processes}x{work.point.batch}": work for work in fits}
+    labels = {point_label(work): work for work in fits} | short
+    fault = ""
+    if service not in known:
+        fault = f"no service {service!r} is known{nearest(service, known)}"
+        fault += "; give the plan or deployment that has it with --plan"
+    elif not fits:
+        fault = f"no point of {service!r} is of {where}"
+    elif point not in labels and (point or len(fits) > 1):
+        points = ", ".join(f"{service}@{each}" for each in short)
+        fault = f"expected a point of {where}: {points}"
+    if fault:
+        raise InvalidOption(f"{doing!r}: {fault}")
+    return labels[point] if point else fits[0]

@@ -27,8 +27,6 @@ from .mig_parted import Entry, current_config, is_mig_parted, read_cuts
 from .nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from .pods import MergeContext
 
-__all__ = ["SourceFile", "observe"]
-
 _KINDS = (
     "a deployment, or the output of nvidia-smi (mig -lgi, -q -x, -L), nvidia-mig-parted export, or "
     "kubectl get nodes,pods -A -o json"
@@ -90,7 +88,12 @@ def observe(
                 continue
             if len(documents) > 1:
                 raise documents[1].error("a second document begins here", expected="one alone")
-            return ObservationResult(_deployment(source, documents[0], len(given)), ())
+            found = read_possible(documents[0])
+            if len(given) > 1:
+                what = f"it is a deployment, and {len(given) - 1} more sources are given"
+                alone, fix = "a deployment alone", "what was meant to run goes to --plan"
+                raise FileError(source.name, what, expected=alone, fix=fix)
+            return ObservationResult(found, ())
         elif is_nvidia_smi(source):
             texts.setdefault(name, []).append((source, at))
         else:
@@ -139,36 +142,27 @@ def _cluster_facts(
     name = ", ".join(source.name for source, _, _ in cluster)
     found = read_kubernetes(documents, name, service_label)
     if not found:
-        raise documents[0].error(
-            "no node with GPUs of NVIDIA is told of",
-            expected="nodes with nvidia.com/gpu.product among their labels, or nvidia.com/gpu "
-            f"among what they can give away: {ASK}",
-        )
+        labelled = "nodes with nvidia.com/gpu.product among their labels, or nvidia.com/gpu among"
+        expected = f"{labelled} what they can give away: {ASK}"
+        raise documents[0].error("no node with GPUs of NVIDIA is told of", expected=expected)
     return [replace(told, at=min(at for _, _, at in cluster)) for told in found]
 
 
-def _deployment(source: Source, document: Parsed, n_given: int) -> Deployment:
-    deployment = deployment_from_json(document)
-    if n_given > 1:
-        raise FileError(
-            source.name, f"it is a deployment, and {n_given - 1} more sources are given",
-            expected="a deployment alone", fix="what was meant to run goes to --plan",
-        )  # fmt: skip
-    if why := find_impossible(deployment):
-        fix = f"see all that is wrong with it: cms check {source.name}"
-        raise FileError(source.name, f"it cannot be as it is written: {why}", fix=fix)
-    return deployment
+def read_possible(document: Parsed) -> Deployment:
+    """Read a deployment that can be as it is written."""
+    found, path = deployment_from_json(document), document.source.name
+    if why := find_impossible(found):
+        fix = f"see all that is wrong with it: cms check {path}"
+        raise FileError(path, f"it cannot be as it is written: {why}", fix=fix)
+    return found
 
 
 def _gpus_of(node: str, facts: Iterable[NodeFacts], context: MergeContext) -> tuple[FleetGpu, ...]:
     """Return the GPUs of a node that anything but a mig-parted file tells of, as far as known."""
     found: dict[int, Gpu | None] = {card.index: card.gpu for card in context.meant(node)}
-    for told in facts:
-        if told.node is None or told.node.value != node or not told.is_numbered:
-            continue
-        for each in told.gpus:
-            product = each.product or told.product
-            found[each.index] = found.get(each.index) or context.device
-            if product is not None:
-                found[each.index] = find_gpu(context, product.value)
+    own = [told for told in facts if told.node and told.node.value == node and told.is_numbered]
+    for each, whole in ((each, told.product) for told in own for each in told.gpus):
+        product = each.product or whole
+        gpu = find_gpu(context, product.value) if product else found.get(each.index)
+        found[each.index] = gpu or context.device
     return tuple(FleetGpu(node, index, gpu) for index, gpu in sorted(found.items()) if gpu)
