@@ -155,10 +155,10 @@ def renumber_gpus(deployment: Deployment, other: Deployment) -> Deployment:
     Nodes stay as they are whose numbers are known, or of which the other does not know all.
     """
     numbered = (card for node in other.nodes if node.is_numbered for card in node.gpus)
-    known = {(card.node, card.uuid): card.index for card in numbered if card.uuid}
+    known = {(card.node, card.uuid or ""): card.index for card in numbered if card.uuid}
     nodes = []
     for node in deployment.nodes:
-        found = ((card, known.get((card.node, card.uuid))) for card in node.gpus)
+        found = ((card, known.get((card.node, card.uuid or ""))) for card in node.gpus)
         told = [(card, index) for card, index in found if index is not None]
         if not node.is_numbered and len(told) == len(node.gpus):
             cards = tuple(replace(card, index=index) for card, index in told)
