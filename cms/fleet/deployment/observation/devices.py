@@ -155,6 +155,7 @@ def renumber_gpus(deployment: Deployment, other: Deployment) -> Deployment:
     Nodes stay as they are whose numbers are known, or of which the other does not know all.
     """
     numbered = (card for node in other.nodes if node.is_numbered for card in node.gpus)
+    known: dict[tuple[str, str | None], int]
     known = {(card.node, card.uuid): card.index for card in numbered if card.uuid is not None}
     nodes = []
     for node in deployment.nodes:
