@@ -15,6 +15,7 @@ from operator import itemgetter
 
 from ....errors import UnsupportedProblem
 from ....solving.solution import Proof
+from ....values.numbers import Number
 from ...hardware import Layout
 from ...placement import PlacementInfeasible, place
 from ..instance import Instance, Kind, Mode
@@ -33,12 +34,17 @@ from .waits import find_short_order
 _Content = Counter[int]
 
 
-def exchange_and_compact(start: Deployment, wanted: DesiredState) -> Transition | Impossible:
+def exchange_and_compact(
+    start: Deployment,
+    wanted: DesiredState,
+    *,
+    floor: Number = 1,
+    durations: Durations | None = None,
+) -> Transition | Impossible:
     """Plan the way to a plan's own groups by exchange and compact.
 
-    Every service keeps the smaller of its old and its new rate. `start`: With instances of ours
-    alone, that work, on GPUs that MIG cuts. `wanted`: With a plan, whose groups say what lies on
-    one GPU.
+    `start`: With instances of ours alone, that work, on GPUs that MIG cuts. `wanted`: With a plan,
+    whose groups say what lies on one GPU. `floor`, `durations`: As for `transition`.
 
     Returns
     -------
@@ -63,9 +69,9 @@ def exchange_and_compact(start: Deployment, wanted: DesiredState) -> Transition 
     if not (walk.exchange() and walk.compact()):
         return Impossible(("it borrows more GPUs than the fleet has",), Proof.NONE)
     target = placed.deployment.with_gpus(find_end(start, walk.actions))
-    floors, target = floors_of(start, target), replace(target, plan=None)
+    floors, target = floors_of(start, target, floor), replace(target, plan=None)
     refuse_unlike(start, target, floors, routings)
-    found = find_short_order(start, walk.actions, floors, walk.most, Durations())
+    found = find_short_order(start, walk.actions, floors, walk.most, durations or Durations())
     both = (start.kinds() & Counter(wanted.counts)).total()
     kept = Kept(count_kept(start, walk.actions), both, Proof.NONE)
     return check_result(start, target, floors, found.actions, found.gpus, kept)
