@@ -253,7 +253,9 @@ def _instances(
     first, before = layouts[0]
     by_place = {each.place: each for each in first}
     said = [
-        (where, _listed(own)) for own, where in layouts if {i.place for i in own} != {*by_place}
+        (where, _listed(own))
+        for own, where in layouts
+        if sorted(i.place for i in own) != sorted(i.place for i in first)
     ]
     for each in counted:
         counts = {card.profile(p).name: n for p, n in (each.counts or {}).items() if n}
