@@ -193,7 +193,8 @@ def read_rule(
         known = RULES.get(name)
         if known is not None and with_latency_margin(known, found.latency_margin) != found:
             raise f.refusal(f"{known}, which is what {name!r} means", what=f"{{}} is {found}")
-    return rule.with_curves(curves) if isinstance(rule, CapacityRule) and curves else rule
+    with f.blaming():
+        return rule.with_curves(curves) if isinstance(rule, CapacityRule) and curves else rule
 
 
 class HeldPart(m.Part):

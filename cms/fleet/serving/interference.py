@@ -125,7 +125,10 @@ def read_interference(path: StrPath) -> Interference:
         model, device, profile = (row[name].word() for name in ("model", "device", "profile"))
         batch, beside = row["batch"].integer(minimum=1), row["beside_model"].word()
         other = row["beside_batch"].integer(minimum=1)
-        pair = _checked(Pair(model, device, profile, batch, beside, other))
+        try:
+            pair = _checked(Pair(model, device, profile, batch, beside, other))
+        except (InvalidOption, InvalidProblem) as fault:
+            raise row["profile"].error(str(fault)) from None
         return pair, row["slowdown"].number(above=0)
 
     return Interference(read_keyed(read_table(path, INTERFERENCE_COLUMNS), make, "pair"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,13 +22,13 @@ class Breakpoint(NamedTuple):
     above: bool = False  #: whether the limit has to be above that; else that is enough
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class LatencyRule:
     """A batch may take a fixed share of the limit; then the whole throughput counts.
 
     Examples
     --------
-    >>> rule = LatencyRule("cautious", Fraction(2, 5), strict=True)
+    >>> rule = LatencyRule("cautious", "0.4", strict=True)
     >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=40)
     >>> rule.supply(service, OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", 13))
     Fraction(9301, 125)
@@ -36,23 +36,32 @@ class LatencyRule:
 
     name: str  #: what plans and messages call it
     share: Fraction  #: of the limit, > 0 and <= 1
-    _: KW_ONLY
     strict: bool  #: whether a batch latency of exactly that share is refused
-    source: str = field(default="", compare=False)  #: where the rule is from
-    #: Batches are taken to be slower than measured by this share.
-    latency_margin: Fraction = Fraction(0)
+    source: str = field(compare=False)  #: where the rule is from
+    latency_margin: Fraction  #: batches are taken to be slower than measured by this share
     #: Nothing: how long a request waits depends on the load, which the rule does not know.
     promise: ClassVar[None] = None
 
-    def __post_init__(self) -> None:
-        put, what = object.__setattr__, f"the share of rule {self.name!r}"
-        put(self, "share", exact(self.share, what, error=InvalidOption))
+    def __init__(
+        self,
+        name: str,
+        share: Number,
+        *,
+        strict: bool,
+        source: str = "",
+        latency_margin: Number = 0,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "share", exact(share, f"the share of rule {name!r}", error=InvalidOption))
         if not 0 < self.share <= 1:
             raise InvalidOption(
-                f"{what} is {shown(self.share)}; expected a number > 0 and <= 1: the part of the "
-                "latency limit that one batch may take"
+                f"the share of rule {name!r} is {shown(self.share)}; expected a number > 0 "
+                "and <= 1: the part of the latency limit that one batch may take"
             )
-        put(self, "latency_margin", require_margin(self.latency_margin))
+        put(self, "strict", bool(strict))
+        put(self, "source", source)
+        put(self, "latency_margin", require_margin(latency_margin))
 
     def admits(self, service: Service, point: OperatingPoint) -> bool:
         """Whether the point's batch latency leaves enough of the service's limit, if it has one."""
@@ -134,4 +143,4 @@ NO_LIMIT = "the service has no latency limit"
 
 PARVAGPU = LatencyRule("parvagpu", Fraction(9, 20), strict=True, source="ParvaGPU, SC '24")
 HALF = LatencyRule("half", Fraction(1, 2), strict=False, source="gpulet, USENIX ATC '22")
-PLAIN = LatencyRule("plain", Fraction(1), strict=False, source="no allowance for queueing")
+PLAIN = LatencyRule("plain", 1, strict=False, source="no allowance for queueing")
