@@ -62,7 +62,7 @@ def observe(
     service_label: str | None = None, places: Deployment | None = None,
     now: datetime | None = None,
 ) -> ObservationResult:  # fmt: skip
-    """Read what is there now from files of any known kind.
+    """Read the instances of a fleet from files of any known kind.
 
     Texts of ``nvidia-smi`` of one node are read together, and so are those of a cluster. A
     deployment is taken as it is, and stands alone. `node` is whose files are that have no name, and

@@ -2,7 +2,7 @@
 
 What its description leaves open is decided here: a new instance is paired with old ones of its
 service by largest first; rooms are by best fit over legal layouts, the GPU with fewest free slots
-first and empty ones last; target GPUs are walked by largest overlap with what is there. Its
+first and empty ones last; target GPUs are taken by their largest overlap with a present GPU. Its
 sequence then goes through the same order and the same check as ours: only the planning differs.
 """
 

@@ -159,7 +159,7 @@ def _ours(gpu: Gpu, instances: Iterable[Instance]) -> Iterator[tuple[Kind, Insta
 def _fill(
     gpus: Mapping[str, Gpu], key: str, there: _Places, profiles: tuple[str, ...], unit: str
 ) -> int:
-    """Return the most slices of instances of some profiles that fit beside what is there."""
+    """Return the most slices of instances of some profiles that fit beside a GPU's own."""
     layouts = layouts_around(gpus[key], there, profiles) if profiles else (there,)
     sums: list[int] = [
         sum(getattr(gpus[key].profile(name), unit) for name, _ in each)
