@@ -24,7 +24,7 @@ from cms.running.stopping import Stopped, look, never
 
 from ..integer_problem import least_pay, look_at
 from ..solvers.floats import near
-from ..solvers.simplex import Program
+from ..solvers.simplex import Program, solved
 from .proposal import Proposals
 
 if TYPE_CHECKING:
@@ -122,7 +122,6 @@ class Purchase:
         tables, (columns, main, more) = self._tables, hint
         # The cheapest way to a block of each type, if there is one.
         ways = [next((at for _, at in way if at not in closed), None) for way in self._ways]
-        columns.update(at for at in ways if at is not None)
         self._usable = np.array([at is not None for at in ways], dtype=bool)
         # What is lacking of each type if every job takes the main one.
         lacking = []
@@ -130,6 +129,10 @@ class Purchase:
             jobs = (main == i).nonzero()[0]
             wanted = total_of_quotients(tables.demands[jobs], tables.supply[jobs, i], stopped)
             lacking.append(wanted - there)
+        at_once = None if more else self._vertex(sorted(columns), main, lacking, stopped)
+        if at_once and not self._joined(at_once.prices, hint, closed, len(lacking), stopped):
+            return at_once
+        columns.update(at for at in ways if at is not None)
         # Whole numbers on the right: with many jobs their common denominator is long.
         least, unit = common_denominator(lacking)
         program = Program(least)
@@ -173,6 +176,33 @@ class Purchase:
             # How blocks round depends on this order.
             shares[j] = dict(sorted(mine.items()))
         return Vertex(machines, Blocks(main, shares), basic.cost / unit, prices)
+
+    def _vertex(
+        self,
+        columns: Sequence[int],
+        main: NDArray[np.int64],
+        lacking: Sequence[Fraction],
+        stopped: Callable[[], bool],
+    ) -> Vertex | None:
+        """Solve for just these columns, in rows of just as many types that have a price, if so."""
+        k, priced = len(lacking), np.flatnonzero(self._proposals.priced).tolist()
+        if not columns or len(columns) != len(priced):
+            return None
+        costs, counts = zip(*(self._columns[at] for at in columns), strict=True)
+        nothing = [Fraction(0)] * k
+        rows = [{at: count[i] for at, count in enumerate(counts)} for i in priced]
+        some = solved(rows, [lacking[i] for i in priced], nothing[: len(columns)], stopped)
+        own = [{i: count[i] for i in priced} for count in counts]
+        prices = solved(own, costs, nothing, stopped)
+        if some is None or prices is None or min(*some, *prices) < 0:
+            return None
+        for wanted, each in zip(lacking, zip(*counts, strict=True), strict=True):
+            if sum(x * n for x, n in zip(some, each, strict=True)) < wanted:
+                return None
+        value = sum((x * cost for x, cost in zip(some, costs, strict=True)), Fraction(0))
+        bought = dict(zip(columns, some, strict=True))
+        machines = [bought.get(at, Fraction(0)) for at in range(len(self._columns))]
+        return Vertex(machines, Blocks(main, {}), value, prices)
 
     def _joined(
         self,

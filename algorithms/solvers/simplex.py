@@ -181,14 +181,17 @@ def solved(
     equations: Sequence[Mapping[int, int | Fraction]],
     values: Sequence[int | Fraction],
     guess: Sequence[Fraction],
+    stopped: Callable[[], bool] = lambda: False,
 ) -> list[Fraction] | None:
-    """Solve linear equations, the shortest one first; None if they contradict each other."""
+    """Solve linear equations, the shortest first; None if they contradict each other or stopped."""
     waiting = [
         {_CONSTANT: Fraction(value), **{at: Fraction(a) for at, a in row.items() if a}}
         for row, value in zip(equations, values, strict=True)
     ]
     order: list[tuple[int, dict[int, Fraction]]] = []
     while waiting:
+        if stopped():
+            return None
         row = waiting.pop(min(range(len(waiting)), key=lambda r: len(waiting[r])))
         unknowns = row.keys() - {_CONSTANT}
         if not unknowns:
