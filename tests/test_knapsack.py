@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import cms.knapsack.covering
+import cms.knapsack.cheapest_cover
 import cms.knapsack.kinds
 import cms.knapsack.packing
 from cms.knapsack.kinds import kinds
@@ -104,7 +104,7 @@ def test_thousands_of_random_jobs_get_their_cheapest_options(
     many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With 0, every demand is first reduced by what some cheapest option is known to contain.
-    monkeypatch.setattr(cms.knapsack.covering, "MANY_BLOCKS", many)
+    monkeypatch.setattr(cms.knapsack.cheapest_cover, "MANY_BLOCKS", many)
     rng = random.Random(many)
     for _ in range(so_many(500, 2_000)):
         k, unit, off = rng.randint(2, 5), rng.choice([1, 3, 100]), rng.choice([0, 1, 20])
@@ -118,7 +118,7 @@ def test_where_memory_for_lists_ends_the_value_is_a_bound_and_the_option_serves(
 ) -> None:
     rng, loose, number = random.Random(1), 0, so_many(20, 80)
     for entries in (1, 2, 5, 40):
-        monkeypatch.setattr(cms.knapsack.covering, "LONGEST_LIST", entries)
+        monkeypatch.setattr(cms.knapsack.cheapest_cover, "LONGEST_LIST", entries)
         for _ in range(number):
             supply = [rng.randint(50, 99) for _ in range(6)]
             prices = [f * 100 + rng.randint(-9, 9) for f in supply]

@@ -111,11 +111,9 @@ class Proposals:
                 self._share_out(hint, members, served, ends)
         return hint
 
-    @property
-    def priced(self) -> NDArray[np.bool_]:
-        """Whether the blocks of each type have a price that is more than nothing."""
-        prices = np.zeros(self._k) if self._prices is None else self._prices
-        return np.asarray(prices > _NOTHING)
+    def priced_types(self) -> list[int]:
+        """List the block types whose price is above 0."""
+        return [] if self._prices is None else np.flatnonzero(self._prices > _NOTHING).tolist()
 
     def prices(
         self, held: Sequence[Fraction | int], budget: Budget | None

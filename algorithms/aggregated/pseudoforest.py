@@ -71,8 +71,9 @@ def round_pseudoforest(blocks: Mapping[Edge, Fraction]) -> dict[Edge, int]:
     entry that is rounded down, and so loses less than one block of one type.
     """
     rounded = {edge: floor(amount) for edge, amount in blocks.items()}
-    single, others = _by_number(edge for edge, amount in blocks.items() if amount.denominator > 1)
-    graph = bipartite_graph(reversed(others))
+    split = [edge for edge, amount in blocks.items() if amount.denominator > 1]
+    number = Counter(j for _, j in split)
+    graph = bipartite_graph(reversed([edge for edge in split if number[edge[1]] > 1]))
     # Every node owns at most one edge: it is rounded up if its block type owns it.
     owners = set()
     for node, neighbour in _peeled(graph):
@@ -85,15 +86,8 @@ def round_pseudoforest(blocks: Mapping[Edge, Fraction]) -> dict[Edge, int]:
                 rounded[_edge(node, following)] += 1
                 owners.add(node[1])
     # A type that owns none yet owns that of a job that has no other type.
-    for i, j in reversed(single):
-        if i not in owners:
+    for i, j in reversed(split):
+        if number[j] == 1 and i not in owners:
             owners.add(i)
             rounded[i, j] += 1
     return rounded
-
-
-def _by_number(edges: Iterable[Edge]) -> tuple[list[Edge], list[Edge]]:
-    """Divide edges into those of jobs with one edge, which are most, and the others."""
-    edges = list(edges)
-    number = Counter(j for _, j in edges)
-    return [e for e in edges if number[e[1]] == 1], [e for e in edges if number[e[1]] > 1]

@@ -13,6 +13,7 @@ from bisect import insort
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, fsum, gcd
+from operator import lt, mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -184,8 +185,8 @@ class Purchase:
         lacking: Sequence[Fraction],
         stopped: Callable[[], bool],
     ) -> Vertex | None:
-        """Solve for just these columns, in rows of just as many types that have a price, if so."""
-        k, priced = len(lacking), np.flatnonzero(self._proposals.priced).tolist()
+        """Solve for these columns and the rows of priced types; None if that is no vertex."""
+        k, priced = len(lacking), self._proposals.priced_types()
         if not columns or len(columns) != len(priced):
             return None
         costs, counts = zip(*(self._columns[at] for at in columns), strict=True)
@@ -196,13 +197,12 @@ class Purchase:
         prices = solved(own, costs, nothing, stopped)
         if some is None or prices is None or min(*some, *prices) < 0:
             return None
-        for wanted, each in zip(lacking, zip(*counts, strict=True), strict=True):
-            if sum(x * n for x, n in zip(some, each, strict=True)) < wanted:
-                return None
-        value = sum((x * cost for x, cost in zip(some, costs, strict=True)), Fraction(0))
+        held = (sum(map(mul, some, each)) for each in zip(*counts, strict=True))
+        if any(map(lt, held, lacking)):
+            return None
         bought = dict(zip(columns, some, strict=True))
         machines = [bought.get(at, Fraction(0)) for at in range(len(self._columns))]
-        return Vertex(machines, Blocks(main, {}), value, prices)
+        return Vertex(machines, Blocks(main, {}), sum(map(mul, some, costs), Fraction(0)), prices)
 
     def _joined(
         self,

@@ -18,6 +18,7 @@ from ..prices.fraction import Fractional
 from ..prices.passes import certificate
 from ..prices.search import fractional
 from .dive import MOST_UNDECIDED, Diver
+from .mixture_rounding import Undecided, rounded
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .open_machines import filled
 from .program import (
@@ -30,7 +31,6 @@ from .program import (
     schedule_of,
     solver_bound,
 )
-from .rounding import Undecided, rounded
 from .shapes import Shapes
 from .whole_fleets import FEW_KINDS, MAX_KINDS, WholeFleets, alike
 

@@ -146,7 +146,9 @@ class _Search:
             self._nodes = self._most
         if self.gave_up:
             return False
-        waiting = self._scarcest(usable)
+        pairs = zip(self._over, self._left, strict=True)
+        held = (usable & over[0] for over, number in pairs if number)
+        waiting = min(held, key=int.bit_count, default=None)  # contents of the scarcest block type
         if waiting is None:
             return True
         while waiting:
@@ -169,9 +171,3 @@ class _Search:
                     self._left[i] += n
             usable ^= bit  # with this content every way has been tried
         return False
-
-    def _scarcest(self, usable: int) -> int | None:
-        """Return the contents that hold what fewest of them hold; None if nothing is left."""
-        pairs = zip(self._over, self._left, strict=True)
-        held = (usable & over[0] for over, number in pairs if number)
-        return min(held, key=int.bit_count, default=None)

@@ -24,13 +24,13 @@ from cms.certificate.certificate import next_below
 from cms.knapsack.pricing import cheapest_bundle
 from cms.values.arrays import integers
 
-from ..prices.choices import choices_of
 from ..prices.limits import Room
 from ..prices.region import Row, configuration_of
+from ..prices.taken_options import choices_of
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
 from .covers import cover
-from .rounding import Pick, Undecided
+from .mixture_rounding import Pick, Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.problem.parts import Configuration
 
-    from ..prices.choices import AnyChoices
     from ..prices.jobs import Jobs
     from ..prices.region import Region
+    from ..prices.taken_options import AnyChoices
 
 T = TypeVar("T", bound=tuple[Any, ...])
 

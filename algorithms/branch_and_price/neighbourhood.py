@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..prices.fraction import Fractional
     from ..prices.jobs import Jobs
     from ..prices.region import PricePoint, Region
-    from .rounding import Rounded
+    from .mixture_rounding import Rounded
     from .shapes import Shapes
 
 

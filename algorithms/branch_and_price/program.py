@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cms.plugin.algorithm import SolverBound
 
-from ..prices.choices import AnyChoices, choices_of
 from ..prices.region import Region
+from ..prices.taken_options import AnyChoices, choices_of
 from ..solvers.integer import LARGEST, Outcome, Program, TooLarge, terms_of
+from .mixture_rounding import Box, rounded
 from .open_machines import filled
 from .options import NearOptions
-from .rounding import Box, rounded
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
@@ -103,8 +103,15 @@ class _Model:
             held = [before + high * n for before, n in zip(held, counts, strict=True)]
         # For each block type the terms of what free jobs take.
         self._loads: list[list[tuple[int, int]]] = [[] for _ in load]
-        for kind in sorted(task.free):
-            self._add_free(kind, task.free[kind])
+        for kind, options in sorted(task.free.items()):
+            weight = self._jobs.weight(kind)
+            z = [self.program.variable(weight) for _ in options]
+            self.program.equals(dict.fromkeys(z, 1), weight)
+            self._picks.append((kind, z))
+            for variable, option in zip(z, options, strict=True):
+                for i, blocks in enumerate(option):
+                    if blocks:
+                        self._loads[i].append((variable, -blocks))
         for box in task.boxes:
             self._add_box(box, held)
         self._machines = MachineVariables(shapes, self.program, lows, highs)
@@ -117,16 +124,6 @@ class _Model:
             # More blocks than can be short need not be told apart.
             of_machines = self._machines.held(i, enough=max(1, most))
             self.program.at_least(terms_of([*of_machines, *loads]), short)
-
-    def _add_free(self, kind: int, options: Sequence[Option]) -> None:
-        weight = self._jobs.weight(kind)
-        z = [self.program.variable(weight) for _ in options]
-        self.program.equals(dict.fromkeys(z, 1), weight)
-        self._picks.append((kind, z))
-        for variable, option in zip(z, options, strict=True):
-            for i, blocks in enumerate(option):
-                if blocks:
-                    self._loads[i].append((variable, -blocks))
 
     def _add_box(self, box: Box, held: Sequence[int]) -> None:
         """Add a job that takes blocks between its bounds: of too many no more than there can be."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ..prices.jobs import Jobs
     from ..prices.region import Region
-    from .rounding import Pick
+    from .mixture_rounding import Pick
 
 #: Prices are multiples of 1/_GRID of the unit of cost, so that they have few digits, and are scaled
 #: by _SHRUNK/_GRID, so that no machine is worth more than it costs.

@@ -21,16 +21,16 @@ import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
 
-from ..prices.choices import choices_of
 from ..prices.fraction import Fractional
 from ..prices.limits import Limit, Room
+from ..prices.taken_options import choices_of
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
 from .dive import MOST_UNDECIDED, Diver
+from .mixture_rounding import Pick, Rounded, Undecided
 from .neighbourhood import Neighbourhood, Rung
 from .options import NearOptions
 from .program import Found, schedule_of
-from .rounding import Pick, Rounded, Undecided
 from .shapes import Shapes
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from cms.presolver.presolve import PresolvedProblem
     from cms.schedule.schedule import Schedule
 
-    from ..prices.choices import Choices
     from ..prices.jobs import Jobs
     from ..prices.region import PricePoint
     from ..prices.search import PriceSearch
+    from ..prices.taken_options import Choices
     from .dive import Dived
     from .proof_tree import Node
     from .restricted_master import NodeSolution, RestrictedMaster

@@ -11,7 +11,8 @@ from cms.plugin.guarantee import Guarantee
 from cms.values.fields import CheckedFields
 
 from ..integer_problem import without_rules
-from .run import Prepared, Run, prepare
+from .run import Run
+from .small_problems import Prepared, prepare
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim

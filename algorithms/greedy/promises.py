@@ -79,11 +79,6 @@ def best_alone_inflation(few: int) -> Fraction:
     return min(simple, key=lambda delta: (1 + delta) * (1 + log(few / delta)))
 
 
-def alone_factor(few: int, delta: Fraction) -> Fraction:
-    """Return ``(1 + delta) (1 + ln(N / min(1, delta)))``, rounded up, N = min(n, s) (G-alone)."""
-    return rounded_up((1 + delta) * (1 + log_above(few / min(Fraction(1), delta))))
-
-
 def of(tables: Tables, variant: str, inner: str, delta: Fraction) -> Guarantee | None:
     """State G-int, G-real or G-alone; None where floats do not tell gains of one unit apart."""
     paid = [cost for cost in tables.costs if cost] or [Fraction(1)]
@@ -103,7 +98,8 @@ def of(tables: Tables, variant: str, inner: str, delta: Fraction) -> Guarantee |
         factor, term = inflated_factor(tables.n, delta), tables.dearest(1)
         theorem = "G-real, theory 2.2"
     else:
-        factor = alone_factor(served_at_once(tables), delta)
+        few = served_at_once(tables)
+        factor = rounded_up((1 + delta) * (1 + log_above(few / min(Fraction(1), delta))))
         theorem = "G-alone, methods/algorithms"
     factor = rounded_up(factor / FACTORS[inner] * (1 + _MISSED.get(inner, _MISSED_BY_FLOATS)))
     return Guarantee(max(Fraction(1), factor), term, "OPT", theorem)

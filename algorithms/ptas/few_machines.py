@@ -197,22 +197,17 @@ class DynamicProgram:
     def _tabulate(self, tables: dict[int, Table], cost: int, budget: Budget) -> Table:
         """Tabulate the most blocks of the last type that machines of a cost have."""
         table = np.full(self._shape, _NONE, dtype=np.int64)
+        free, caps, last = self._free, self._caps, self._last
         if not cost:  # machines that cost nothing have all that is useful of their types
-            free, caps = self._free, self._caps
             ends = (slice(0, caps[i] * (i in free) + 1) for i in self._axes)
-            table[slice(None), *ends] = caps[self._last] if self._last in free else 0
+            table[slice(None), *ends] = caps[last] if last in free else 0
         for steps, counts in self._every:
             if steps and cost - steps in tables and not budget.stopped:
-                np.maximum(table, self._add_machine(tables[cost - steps], counts), out=table)
+                added = list(map(min, counts, caps))
+                less = [np.maximum(np.arange(caps[i] + 1) - added[i], 0) for i in self._axes]
+                moved = tables[cost - steps][np.ix_(np.zeros(1, dtype=np.int64), *less)]
+                np.maximum(table, np.minimum(moved + added[last], caps[last]), out=table)
         return table
-
-    def _add_machine(self, before: Table, counts: list[int]) -> Table:
-        """Add a machine to fleets."""
-        caps = self._caps
-        less = [np.maximum(np.arange(caps[i] + 1) - min(counts[i], caps[i]), 0) for i in self._axes]
-        moved: Table = before[np.ix_(np.zeros(1, dtype=np.int64), *less)]
-        cap = caps[self._last]
-        return np.minimum(moved + min(counts[self._last], cap), cap)
 
     def _machines(self, tables: dict[int, Table], cost: int, cell: tuple[int, ...]) -> list[int]:
         """Read off which machines have what a cell says."""
@@ -276,18 +271,15 @@ class CompactProgram:
                 taken = ((blocks[i], -1) for blocks in self._blocks)
                 pairs = zip(self._machines, held, strict=True)
                 program.at_least(terms_of([*pairs, *taken]), 0)
-            self._pay(terms_of(zip(self._machines, fleet.steps, strict=True)), least, most)
+            costs = terms_of(zip(self._machines, fleet.steps, strict=True))
+            self._program.at_least(costs, least)
+            self._program.at_most(costs, most)
+            self._program.minimise(costs)
         except TooLarge:
             raise UnsupportedProblem(
                 "demands, or costs in their common step, would be numbers beyond 2**60 in the "
                 "integer program"
             ) from None
-
-    def _pay(self, costs: dict[int, int], least: int, most: int) -> None:
-        """Keep what machines cost, in steps, between two numbers, and as low as can be."""
-        self._program.at_least(costs, least)
-        self._program.at_most(costs, most)
-        self._program.minimise(costs)
 
     def run(self, budget: Budget) -> Iterator[Schedule | None]:
         """Yield better and better schedules, and None at last if there are no better ones."""

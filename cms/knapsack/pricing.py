@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..problem.rows import SAFE
-from . import covering
-from .covering import PENDING, PRICED, TOO_LARGE, UNSERVABLE
+from . import cheapest_cover
+from .cheapest_cover import PENDING, PRICED, TOO_LARGE, UNSERVABLE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -151,7 +151,7 @@ def _cheapest_with_replicas(
 
 
 def _scratch(k: int) -> tuple[Any, Any]:
-    return [[0] * k for _ in range(covering.WORK_ROWS)], ({}, {}, {})
+    return [[0] * k for _ in range(cheapest_cover.WORK_ROWS)], ({}, {}, {})
 
 
 def _cheapest(
@@ -161,7 +161,7 @@ def _cheapest(
     option = [0] * len(prices)
     # Of hundreds of types few may serve a job.
     order = sorted(filter(supply.__getitem__, range(len(supply))), key=prices.__getitem__)
-    value, effort = covering.search(prices, supply, demand, order, option, *scratch, -1)
+    value, effort = cheapest_cover.search(prices, supply, demand, order, option, *scratch, -1)
     if value == UNSERVABLE:
         return None, effort
     return Cheapest(value, tuple(option), value == sum(map(mul, prices, option))), effort
@@ -217,10 +217,10 @@ def price_jobs(
 
 @cache
 def _kernel() -> Callable[..., tuple[int, int]]:
-    """Return :func:`.covering.search_rows` in machine code."""
+    """Return :func:`.cheapest_cover.search_rows` in machine code."""
     from .machine_code import compile_functions
 
-    return compile_functions(vars(covering), covering.COMPILED, ["search_rows"])[0]
+    return compile_functions(vars(cheapest_cover), cheapest_cover.COMPILED, ["search_rows"])[0]
 
 
 def price_histogram(rows: Rows) -> list[int]:
@@ -232,7 +232,7 @@ def price_histogram(rows: Rows) -> list[int]:
     most = rows.outer.supply.max(axis=1, initial=0)
     # Of a demand of very many blocks a part is bought at once; less than this is left.
     left = np.where(
-        demands // covering.MANY_BLOCKS > most,
+        demands // cheapest_cover.MANY_BLOCKS > most,
         np.minimum(demands, most * np.minimum(most, SAFE // np.maximum(most, 1))),
         demands,
     )
@@ -315,9 +315,9 @@ class _Tally:
 
         def work_off() -> list[tuple[int, list[int]]]:
             values, mine = np.zeros(_SHARD, dtype=np.int64), np.zeros((_SHARD, k), dtype=np.int64)
-            work = np.zeros((covering.WORK_ROWS, k), dtype=np.int64)
+            work = np.zeros((cheapest_cover.WORK_ROWS, k), dtype=np.int64)
             # Nothing of it is touched, and takes memory, before a list grows that long.
-            lists = np.empty((3, covering.LONGEST_LIST), dtype=np.int64)
+            lists = np.empty((3, cheapest_cover.LONGEST_LIST), dtype=np.int64)
             found: list[tuple[int, list[int]]] = []
             effort = 0
             # The threads take their rows from the same iterator: hard ones are not dealt out.

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from algorithms.branch_and_price.covers import cover
 from algorithms.branch_and_price.dive import Dive, Dived, Diver
+from algorithms.branch_and_price.mixture_rounding import Undecided
 from algorithms.branch_and_price.options import minimal_options
 from algorithms.branch_and_price.program import (
     Answer,
@@ -23,13 +24,12 @@ from algorithms.branch_and_price.program import (
     shortened,
     solver_bound,
 )
-from algorithms.branch_and_price.rounding import Undecided
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.limits import Limit, Room
 from algorithms.prices.region import Region, configuration_of
 from algorithms.prices.region import Row as MachineRow
+from algorithms.prices.taken_options import choices_of
 from cms import (
     Configuration,
     Job,

@@ -16,8 +16,8 @@ import numpy as np
 
 from cms.shards.counts import Coded
 
-from ..prices.choices import AnyChoices, Choices, Taken, choices_of
 from ..prices.sharded_jobs import ShardedJobs
+from ..prices.taken_options import AnyChoices, Choices, Taken, choices_of
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
