@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from algorithms.aggregated import purchase
 from algorithms.aggregated.program import Aggregated
 from algorithms.aggregated.proposal import Hint, Proposals
 from algorithms.aggregated.purchase import Blocks
@@ -20,6 +21,7 @@ from algorithms.integer_problem import Tables, maximal_contents
 from algorithms.integer_problem import listed as listed_shapes
 from algorithms.solvers.simplex import Basic, cheapest
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
+from instances.families import generate
 from tests.samples import so_many
 
 KINDS = ["small", "costs", "demands", "hair", "blocks"]
@@ -148,6 +150,21 @@ def test_floats_only_propose_and_wrong_ones_cost_nothing_but_time(
         assert vertex.value == in_full(tables, there, absent).cost, seed
         assert all(vertex.machines[at] >= 1 for at in there)
         assert not any(vertex.machines[at] for at in absent)
+
+
+@pytest.mark.parametrize("n", [12, 40])
+def test_a_vertex_proposed_by_floats_is_proved_without_a_pivot(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = Tables.of(generate("stock-cutgen", n=n, seed=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(purchase, "Program", None)
+        vertex = Aggregated(tables).solve(None)
+    is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
+    assert pay(tables, vertex.prices) == vertex.value
+    do(tables, vertex.machines, vertex.blocks)
+    monkeypatch.setattr(Proposals, "priced_types", lambda _: [])
+    assert Aggregated(tables).solve(None).value == vertex.value
 
 
 @pytest.mark.parametrize("kind", KINDS)
