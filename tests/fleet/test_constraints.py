@@ -17,7 +17,7 @@ from cms.fleet.placement import (
     place,
     placement_constraints,
 )
-from cms.fleet.placement.constraint_rows import build_model
+from cms.fleet.placement.constraint_rows import build_demand, build_model
 from cms.fleet.placement.program import Limits
 from cms.values.frozen import FrozenMap
 
@@ -145,7 +145,7 @@ def test_no_bound_on_instances_is_told_of_rates_that_rows_have_rounded() -> None
     wanted = replace(wanted_for(dict.fromkeys(odd, 1), {A30: 1}), services=(chat,))
     for survive, is_exact in ((None, True), ("node:50%", False)):
         some = PlacementConstraints(survive=survive)
-        model = build_model(wanted, empty(2, 1), some)
+        model = build_model(build_demand(wanted, some), empty(2, 1), some)
         assert model.is_exact is is_exact
         assert model.bound_placed(Limits()) == (2 if is_exact else None)
 

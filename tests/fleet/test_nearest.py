@@ -181,7 +181,7 @@ def test_no_prices_bound_below_what_is_kept(data: st.DataObject) -> None:
     if isinstance(found, PlacementInfeasible):
         return
     demand = build_plan_demand(now, found.wanted, plan)
-    model = build_model(found.wanted, now, PlacementConstraints(), demand=demand)
+    model = build_model(demand, now, PlacementConstraints())
     bound = PlanBound(model, found.spent)
     unit = data.draw(st.integers(1, 6))
     prices = [data.draw(st.integers(-1, 2 * unit)) for _ in bound.program.rows]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import inf
 from typing import Literal
 
@@ -15,13 +14,11 @@ from ...values.words import count
 from ..deployment.checking import has_our_work, require_possible
 from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState
-from ..serving.queueing import DEFAULT_RULE, queueing_rule
 from .constraint_rows import build_demand, build_model
 from .constraints import PlacementConstraints, placement_constraints
-from .gpu_group import GpuCost
 from .placement import TOO_LATE
 from .placement_model import PlacementModel
-from .placement_result import PlacementResult, check_placement
+from .placement_result import check_placement
 from .program import Limits
 from .realisation import realise
 
@@ -103,13 +100,11 @@ def compact(
     if not kinds:
         return Compacted(now, 0, 0, 0, 0, free, Proof.CHECKED, (), ())
     gpus = dict(sorted(Counter(card.gpu.key for card in now.gpus()).items()))
-    # supplies are counted already: whatever the rule, it is not asked again
-    rule = now.rule or queueing_rule(DEFAULT_RULE)
-    wanted = DesiredState(kinds, gpus, now.devices, now.services, rule, routing=now.routing)
+    wanted = DesiredState(kinds, gpus, now.devices, now.services, now.rule, routing=now.routing)
     demand = build_demand(wanted, constraints)
     same = tuple(group._replace(can_grow=False) for group in demand.groups)
     running = sum(kinds.values())
-    model = build_model(wanted, now, constraints, demand=replace(demand, groups=same))
+    model = build_model(replace(demand, groups=same), now, constraints)
     model.program.at_least(model.kept, 0 if max_restarts is None else running - max_restarts)
     for aim in ("gpus", "nodes") if free == "gpus" else ("nodes", "gpus"):
         terms = _list_gpus(model) if aim == "gpus" else _list_nodes(model)
@@ -125,12 +120,8 @@ def compact(
     if best is None:
         raise CmsError(TOO_LATE)
     decision = model.finish(limits, best)
-    kept = model.kept_in(decision.values)
-    placed = PlacementResult(
-        now.with_gpus(realise(now, model, decision)), wanted, kept, running, running, Proof.NONE,
-        GpuCost(Fraction(0), 0), Proof.NONE, {}, (),
-    )  # fmt: skip
-    done = check_placement(placed, now, constraints).deployment
+    done, kept = now.with_gpus(realise(now, model, decision)), model.kept_in(decision.values)
+    check_placement(done, wanted, now, constraints, kept, running)
     pairs = list(zip(now.gpus(), done.gpus(), strict=True))
     freed = tuple(after.name for b, after in pairs if after.is_empty and not b.is_empty)
     busy, left = ({card.node for card in side.used_gpus()} for side in (now, done))

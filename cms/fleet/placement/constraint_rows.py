@@ -60,7 +60,7 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
         else:
             together.setdefault((kind.gpu, kind.profile), []).append(number)
     groups += [KindGroup(*block, tuple(numbers)) for block, numbers in sorted(together.items())]
-    return Demand.of(wanted, kinds, [counts[kind] for kind in kinds], groups)
+    return Demand(wanted, kinds, [counts[kind] for kind in kinds], groups)
 
 
 def list_kinds(plan: Plan) -> list[Kind]:
@@ -91,8 +91,9 @@ def list_blocks(plan: Plan | None) -> list[tuple[str, str]]:
     return [plan.serving.instance_of(block) for block in plan.serving.problem.blocks]
 
 
-def is_covered(plan: Plan | None, groups: Iterable[GpuGroup], demand: Demand) -> bool:
-    """Whether all GPUs are machines of a plan's problem, so that its bounds hold for them."""
+def is_covered(groups: Iterable[GpuGroup], demand: Demand) -> bool:
+    """Whether all GPUs are machines of the plan's problem, so that its bounds hold for them."""
+    plan = demand.wanted.plan
     there: Counter[str] = Counter()
     prices: dict[str, Fraction] = {}
     for group in groups:
@@ -109,25 +110,23 @@ def is_covered(plan: Plan | None, groups: Iterable[GpuGroup], demand: Demand) ->
 
 
 def build_model(
-    wanted: DesiredState,
+    demand: Demand,
     fleet: Deployment,
     constraints: PlacementConstraints,
     least: Fraction = Fraction(0),
-    demand: Demand | None = None,
 ) -> PlacementModel:
     """Build the placement model with the rows of constraints, and of the rates of a demand.
 
     `least`: What GPUs cost at least by the plan's certificate. It is no bound where GPUs are there
-    that the plan does not know, such as those on which something foreign stays. `demand`: None: the
-    counts wanted, with what constraints may add to them.
+    that the plan does not know, such as those on which something foreign stays.
     """
-    demand = build_demand(wanted, constraints) if demand is None else demand
     words = {*constraints.spread.values()} | ({"node"} if constraints.share is not None else set())
     domains = find_domains(fleet, min(words)) if words else None  # a zone is made of nodes
-    groups = group_equivalent_gpus(fleet, demand.numbers, domains, list_blocks(wanted.plan))
+    blocks = list_blocks(demand.wanted.plan)
+    groups = group_equivalent_gpus(fleet, demand.numbers, domains, blocks)
     model = PlacementModel(groups, demand, _list_pools(groups, demand.kinds, constraints))
-    _Rows(model, wanted, fleet).add(constraints)
-    if least and model.cost and is_covered(wanted.plan, groups, demand):
+    _Rows(model, fleet).add(constraints)
+    if least and model.cost and is_covered(groups, demand):
         model.program.at_least(model.cost, ceil(least / model.cost_step))
         model.certified = least
     for service, rate in demand.rates.items():
@@ -185,8 +184,8 @@ def _exclude(
 class _Rows:
     """Adds the rows of constraints to a model."""
 
-    def __init__(self, model: PlacementModel, wanted: DesiredState, fleet: Deployment) -> None:
-        self.model, self.wanted, self.fleet = model, wanted, fleet
+    def __init__(self, model: PlacementModel, fleet: Deployment) -> None:
+        self.model, self.wanted, self.fleet = model, model.demand.wanted, fleet
         # a service that is named is in groups of its own
         kinds, groups = model.demand.kinds, model.demand.groups
         self.work_of = [kinds[group.kinds[0]].work for group in groups]

@@ -5,13 +5,13 @@ The machine types tell apart what stays; the variables of the placement model wh
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...errors import InvalidOption
 from ...values.numbers import shown
@@ -197,37 +197,22 @@ def group_equivalent_gpus(
     known: dict[str, set[str]] = {key: set() for key in wanted}
     for key, profile in blocks:
         known.setdefault(key, set()).add(profile)
-    alike: dict[_Alike, list[FleetGpu]] = {}
+    alike: defaultdict[tuple[Any, ...], list[FleetGpu]] = defaultdict(list)
     for card in fleet.gpus():
         if (key := card.gpu.key) in wanted:
             available = _describe(fleet, card)
-            same = _Alike(
-                available.limit_to(known[key]), tuple(sorted(_here(card, numbers))),
-                frozenset(wanted[key].difference(available.lacks)),
-                tuple(map(place_of, fleet.in_doubt(card))),
-                "" if domains is None else domains[card.node], card.mode, is_as_cut(card),
-                tuple((each.profile, each.start) for each in card.foreign),
-            )  # fmt: skip
-            alike.setdefault(same, []).append(card)
+            offered = frozenset(wanted[key].difference(available.lacks))
+            stay = tuple(map(place_of, fleet.in_doubt(card)))  # since it may be another's
+            domain = "" if domains is None else domains[card.node]
+            own = available.limit_to(known[key]), domain, tuple(sorted(_here(card, numbers)))
+            foreign = tuple((each.profile, each.start) for each in card.foreign)
+            alike[*own, offered, stay, card.mode, is_as_cut(card), foreign].append(card)
     groups = []
-    for same, cards in alike.items():
-        if options := tuple(_options(cards[0], same.here, same.offered, same.stay)):
-            own = same.here, options, same.available, same.domain
-            groups.append(GpuGroup(cards[0].gpu, tuple(cards), *own))
+    for (available, domain, here, offered, stay, *_), cards in alike.items():
+        if options := tuple(_options(cards[0], here, offered, stay)):
+            gpu = cards[0].gpu
+            groups.append(GpuGroup(gpu, tuple(cards), here, options, available, domain))
     return tuple(groups)
-
-
-class _Alike(NamedTuple):
-    """What tells groups of GPUs apart."""
-
-    available: AvailableGpus
-    here: tuple[ManagedInstance, ...]
-    offered: frozenset[str]  # profiles that its driver offers and a plan wants
-    stay: Places  # what has to stay since it may be another's
-    domain: str
-    mode: Mode
-    as_cut: bool
-    foreign: tuple[tuple[str, int | None], ...]
 
 
 def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[ManagedInstance]:

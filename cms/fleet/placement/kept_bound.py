@@ -98,7 +98,7 @@ def _relax_demand(
     groups: Iterable[GpuGroup], demand: Demand
 ) -> tuple[Program, dict[Label, int], dict[int, int]]:
     """Return the relaxation of a demand whose counts are final, and its kept instances."""
-    highs: dict[Label, int] = {("gpu", key): n for key, n in demand.gpus.items()}
+    highs: dict[Label, int] = {("gpu", key): n for key, n in demand.wanted.gpus.items()}
     for kind in demand.kinds:
         highs["block", (kind.gpu, kind.profile)] = -demand.on(kind.gpu, kind.profile)
     program, at = _relax(groups, demand.kinds, highs, lambda group: {group.gpu.key: 1})
@@ -154,12 +154,13 @@ class PlanBound:
     def __init__(self, model: PlacementModel, budget: tuple[Fraction, int]) -> None:
         self.model, demand = model, model.demand
         steps = int(budget[0] // model.cost_step)
-        highs = {_ALL: budget[1], _COST: steps, **demand.caps}
+        caps = demand.wanted.max_gpus
+        highs = {_ALL: budget[1], _COST: steps, **caps}
 
         def counted(group: GpuGroup) -> dict[str, int]:
             """Return how a GPU counts in the rows that limit GPUs; costs in whole steps."""
             key = group.gpu.key
-            rows = {key: 1} if key in demand.caps else {}
+            rows = {key: 1} if key in caps else {}
             if not group.is_held:
                 rows[_COST] = int(demand.price_of(group) / model.cost_step)
                 rows |= {} if model.has_one_price else {_ALL: 1}

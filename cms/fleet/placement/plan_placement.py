@@ -129,7 +129,7 @@ def build_plan_demand(now: Deployment, wanted: DesiredState, plan: Plan) -> Dema
     kinds = sorted(found, key=lambda kind: (kind.order, str(kind.work.supply_rps)))
     groups = [KindGroup(each.gpu, each.profile, (n,), True) for n, each in enumerate(kinds)]
     rates = {job.name: job.demand for job in plan.serving.problem.jobs}
-    return Demand.of(wanted, kinds, [0] * len(kinds), groups, rates)
+    return Demand(wanted, kinds, [0] * len(kinds), groups, rates)
 
 
 def _is_admitted(plan: Plan, kind: Kind) -> bool:
@@ -187,8 +187,7 @@ class _PlanPlacer:
         asked = constraints.min_replicas
         is_bound = self.is_certified and all(asked.get(s, 0) >= n for s, n in self.replicas.items())
         least = self.plan.solution.lower_bound if is_bound else Fraction(0)
-        own = replace(self.demand, caps=wanted.max_gpus, group_limits=wanted.group_limits)
-        return build_model(wanted, self.fleet, constraints, least, own)
+        return build_model(replace(self.demand, wanted=wanted), self.fleet, constraints, least)
 
     def find(self, extra: Fraction) -> PlacementResult | PlacementInfeasible:
         """Find the placement."""
@@ -286,10 +285,8 @@ class _PlanPlacer:
             (bound, Proof.CHECKED if kept == bound else proof),
             (Proof.NONE, cost_proof[1]) if extra else cost_proof,
         )
-        found = build_result(
-            self.wanted, self.fleet, self.constraints, model, model.finish(limits, values), limits,
-            proved,
-        )  # fmt: skip
+        decision = model.finish(limits, values)
+        found = build_result(self.fleet, self.constraints, model, decision, limits, proved)
         return self.price(
             replace(
                 found, wanted=replace(found.wanted, budget=found.spent), is_of_all_plans=True,
@@ -354,7 +351,7 @@ class _PlanPlacer:
         serving, least = self.plan.serving, self.plan.solution.lower_bound
         there = sum(card.gpu.key in self.wanted.devices for card in self.fleet.gpus())
         is_bound = all(each.cost == 1 for each in serving.problem.machine_types)
-        is_known = is_covered(self.plan, self.model.groups, self.demand)
+        is_known = is_covered(self.model.groups, self.demand)
         if is_bound and is_known and self.is_certified and there < least:
             needed = f"{shown(least)} GPUs at least are needed, by the plan's certificate"
             return PlacementInfeasible((f"{needed}, and the fleet has {there}",), Proof.CHECKED)
