@@ -56,10 +56,10 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
     together: dict[tuple[str, str], list[int]] = {}
     for number, kind in enumerate(kinds):
         if (service := kind.work.service) in apart:
-            groups.append(KindGroup(kind.gpu, kind.profile, (number,), service in grows))
+            groups.append(KindGroup((number,), service in grows))
         else:
             together.setdefault((kind.gpu, kind.profile), []).append(number)
-    groups += [KindGroup(*block, tuple(numbers)) for block, numbers in sorted(together.items())]
+    groups += [KindGroup(tuple(numbers)) for _, numbers in sorted(together.items())]
     return Demand(wanted, kinds, [counts[kind] for kind in kinds], groups)
 
 
@@ -173,10 +173,7 @@ def _exclude(
     # the smallest sets of services to be kept out, so that no pair is on one GPU
     covers = {frozenset[str]()}
     for pair in pairs:
-        more = (
-            ((out,) if out & {*pair} else tuple(out | {name} for name in pair)) for out in covers
-        )
-        covers = {cover for part in more for cover in part}
+        covers = {out if out & {*pair} else out | {name} for out in covers for name in pair}
     least = sorted((out for out in covers if not any(o < out for o in covers)), key=sorted)
     return [frozenset(n for name in out for n in here[name]) for out in least]
 
@@ -192,11 +189,15 @@ class _Rows:
 
     def add(self, constraints: PlacementConstraints) -> None:
         """Add the rows of each constraint."""
-        program = self.model.program
+        program, plan = self.model.program, self.wanted.plan
+        jobs = {} if plan is None else {job.name: job for job in plan.serving.problem.jobs}
         for service, least in constraints.min_replicas.items():
             program.at_least(self._instances(service), least)
-            if least:
-                self._replicate(service)
+            job = jobs.get(service) if least else None
+            if isinstance(job, Job) and job.replicas is not None and job.demand:
+                # as many as the plan's problem asks for each serve their share
+                able = self._instances(service, least=job.replicas.share * job.demand)
+                program.at_least(able, job.replicas.count)
         for service, word in constraints.spread.items():
             self._spread(service, word)
         for service, most in constraints.max_per_gpu.items():
@@ -217,14 +218,6 @@ class _Rows:
             for i, v in self.model.x[q].items()
             if self.work_of[i].service == service and self.work_of[i].supply_rps >= least
         }
-
-    def _replicate(self, service: str) -> None:
-        """Have so many instances as the plan's problem asks for each serve their share."""
-        problem = None if self.wanted.plan is None else self.wanted.plan.serving.problem
-        job = None if problem is None else problem.jobs[problem.job_index(service)]
-        if isinstance(job, Job) and job.replicas is not None and job.demand:
-            able = self._instances(service, least=job.replicas.share * job.demand)
-            self.model.program.at_least(able, job.replicas.count)
 
     def _spread(self, service: str, word: str) -> None:
         keys = {kind.gpu for kind in self.model.demand.kinds if kind.work.service == service}
@@ -281,10 +274,7 @@ def scale_rates(
     unit = Fraction(lcm(demand.denominator, *(each.denominator for each in supplies.values())))
     step = gcd(*(int(each * unit) for each in supplies.values())) or 1
     is_exact = demand * unit / step <= _MOST_UNITS
-    unit, least = (
-        (unit / step, ceil(demand * unit / step))
-        if is_exact
-        else (_ROUNDED_UNITS / demand, _ROUNDED_UNITS)
-    )
+    unit = unit / step if is_exact else _ROUNDED_UNITS / demand
+    least = ceil(demand * unit)
     # no supply needs to count for more than all that is wanted
     return {at: min(least, floor(each * unit)) for at, each in supplies.items()}, least, is_exact

@@ -6,7 +6,7 @@ The machine types tell apart what stays; the variables of the placement model wh
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -88,11 +88,6 @@ class GpuGroup:
         """Whether something stays on each that is foreign, or may be."""
         return bool(self.available.held)
 
-    @property
-    def works(self) -> bool:
-        """Whether a managed instance works there now."""
-        return any(each.works for each in self.instances)
-
 
 def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
     """Return the kind of a managed instance that has work and can go on; else None."""
@@ -139,8 +134,7 @@ def list_available(fleet: Deployment, gpus: Iterable[Gpu]) -> tuple[AvailableGpu
             for card in fleet.gpus()
             if card.gpu.key == gpu.key and card.mode is not Mode.FIXED
         )
-        empty = AvailableGpus(gpu.key, own.pop(AvailableGpus(gpu.key), 0))
-        found.append(empty)
+        own[AvailableGpus(gpu.key)] += 0  # empty ones are listed even if there are none
         found += sorted(
             (
                 replace(each, count=n)
@@ -295,10 +289,9 @@ def layouts_around(gpu: Gpu, pinned: Places, profiles: tuple[str, ...]) -> tuple
 
 
 def _shared(
-    shares: list[tuple[int, str]], others: Iterable[Instance], here: tuple[ManagedInstance, ...]
+    shares: list[tuple[int, str]], others: Sequence[Instance], here: tuple[ManagedInstance, ...]
 ) -> Iterator[LayoutOption]:
     """List the ways to share what others leave of a GPU; which of our clients go on is a choice."""
-    others = tuple(others)
     taken = sum(mps_share(each.profile) or 0 for each in others)
     kinds = Counter(each.kind for each in here if each.kind >= 0)
     profile = {each.kind: each.profile for each in here}

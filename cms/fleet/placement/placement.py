@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from math import inf
 
 from ...errors import CmsError, InvalidProblem
 from ...solving.solution import Proof
@@ -110,7 +109,7 @@ def place(
     2 x a100-80gb on 1 node, 0 changed
     10 of 10 running instances kept (maximum, proof checked)
     """
-    limits = Limits(inf if time_limit is None else time_limit, cancel)
+    limits = Limits(time_limit, cancel)
     constraints = placement_constraints(wanted.services) if constraints is None else constraints
     constraints.require(wanted.services)
     require_same_devices(wanted, fleet)
@@ -243,7 +242,7 @@ def match_groups(
                 pools.append(OptionGroup(gpus.domain, ((s, len(options[s])),), others, True))
                 options[s].append(fit)
                 content_of.append(c)
-    alone = tuple(KindGroup(k.gpu, k.profile, (number,)) for number, k in enumerate(kinds))
+    alone = [KindGroup((number,)) for number in range(len(kinds))]
     own = [replace(gpus, options=tuple(fit)) for gpus, fit in zip(groups, options, strict=True)]
     model = PlacementModel(own, replace(demand, groups=alone), pools)
     used: list[dict[int, int]] = [{} for _ in contents]

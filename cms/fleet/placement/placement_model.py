@@ -36,8 +36,6 @@ _PROOFS = Proof.NONE, Proof.SOLVER, Proof.CHECKED
 class KindGroup(NamedTuple):
     """Kinds on one profile that no constraint tells apart."""
 
-    gpu: str
-    profile: str
     kinds: tuple[int, ...]
     can_grow: bool = False  # more of them than the counts may be placed
 
@@ -134,11 +132,8 @@ class PlacementModel:
         self.kept = {v: 1 for k in self.k for v in k.values()}
         used = {v: groups[s] for y in self.y for (s, _), v in y.items() if not groups[s].is_held}
         self.used = dict.fromkeys(used, 1)  # GPUs on which nothing stays that is foreign
-        self.running = Counter[int]()  # instances that can be kept, by kind
-        for group in groups:
-            for each in group.instances:
-                if each.kind >= 0:
-                    self.running[each.kind] += len(group.members)
+        here = (each.kind for group in groups for each in group.instances for _ in group.members)
+        self.running = Counter(kind for kind in here if kind >= 0)  # instances that can be kept
         #: What GPUs cost, in whole steps of `cost_step`.
         prices = {v: price for v, group in used.items() if (price := demand.price_of(group))}
         self.cost_step = common_step(prices.values()) or Fraction(1)
@@ -173,7 +168,8 @@ class PlacementModel:
         x: dict[int, int] = {}
         on: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         for i, group in enumerate(demand.groups):
-            block = group.gpu, group.profile
+            first = demand.kinds[group.kinds[0]]
+            block = first.gpu, first.profile
             if block in room and not pool.excluded.issuperset(group.kinds):
                 most = self._reach(room[block])
                 x[i] = program.variable(most if group.can_grow else min(self._wanted(group), most))
@@ -348,7 +344,7 @@ class PlacementModel:
         crowded: dict[int, int] = {}
         for at, v in (pair for y in self.y for pair in y.items()):
             option, group = self.option(at), self.groups[at[0]]
-            touched[v] = 1 if option.stays else -int(not group.works)
+            touched[v] = 1 if option.stays else -all(not each.works for each in group.instances)
             if not option.stays:
                 there, kept = len(group.instances), sum(n for _, n in option.keeps)
                 new = sum(n for _, n in option.counts) - kept
@@ -359,7 +355,7 @@ class PlacementModel:
         found: list[int] | None = best
         pairs = {(s, card.node) for s, group in enumerate(self.groups) for card in group.members}
         if len(pairs) <= _MOST_PAIRS:
-            used, taken = self.count_nodes()
+            used, taken = self.nodes
             start = len(used) * (len(used) + 1) // 2 + 1
             cost = {v: -(start + rank) for rank, v in enumerate(used.values())}
             found = self.pursue("nodes", cost, limits, None)
@@ -370,8 +366,9 @@ class PlacementModel:
         is_known = taken and found is not None
         return Decision(best, {pair: best[v] for pair, v in taken.items()} if is_known else None)
 
-    def count_nodes(self) -> tuple[dict[str, int], dict[tuple[int, str], int]]:
-        """Add variables: whether a node is used, by name, and GPUs of each group on each node."""
+    @cached_property
+    def nodes(self) -> tuple[dict[str, int], dict[tuple[int, str], int]]:
+        """Variables: whether a node is used, by name, and GPUs of each group on each node."""
         program = self.program
         there = Counter(
             (s, card.node) for s, group in enumerate(self.groups) for card in group.members

@@ -194,11 +194,8 @@ class PlacementInfeasible:
 
     Examples
     --------
-    >>> print(
-    ...     PlacementInfeasible(
-    ...         ("2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb",)
-    ...     )
-    ... )
+    >>> why = "2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb"
+    >>> print(PlacementInfeasible((why,)))
     unplaceable, proof checked: 2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb
     """
 
