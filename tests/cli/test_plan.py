@@ -225,8 +225,13 @@ def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms
     assert "10 of 10 running instances kept (maximum, proof checked) of all plans" in said
     assert (six / "near.svg").read_text("utf-8").startswith("<svg")
     cms("check near.json")
-    assert read_deployment("near.json").plan is not None
+    near = read_deployment("near.json")
+    assert near.plan is not None
     assert cms(command, "--json").json["format"] == "cms-deployment"
+    first = near.used_gpus()[0].with_instances(())  # emptied by hand
+    written(near.with_gpus({(first.node, first.index): first}), six / "less.json")
+    faults = cms("check less.json --json", code=1).json["faults"]
+    assert {fault["kind"] for fault in faults} == {"capacity"}
 
 
 def test_plan_for_too_few_gpus_that_are_there_exits_with_3_and_what_would_do(

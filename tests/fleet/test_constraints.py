@@ -17,7 +17,7 @@ from cms.fleet.placement import (
     place,
     placement_constraints,
 )
-from cms.fleet.placement.constraint_rows import build_model
+from cms.fleet.placement.constraint_rows import build_demand, build_model
 from cms.fleet.placement.program import Limits
 from cms.values.frozen import FrozenMap
 
@@ -57,9 +57,8 @@ def test_constraints_cost_what_is_said() -> None:
     assert len(where(found, "chat")) == 3
     assert found.more_gpus == {A30: 1}
     assert found.constraint_costs == {"min_replicas of chat: 3": (1, 1)}
-    assert "1 x a30-24gb more than planned (least for the plan's instances, proof checked)" in str(
-        found
-    )
+    more = "1 x a30-24gb more than planned (least for the plan's instances, proof checked)"
+    assert more in str(found)
     assert "min_replicas of chat: 3: costs 1 GPU" in str(found)
     wanted = wanted_for({kind("chat"): 2}, {A30: 1})
     wanted = replace(wanted, services=(Service("chat", "chat", 20, 1000),))
@@ -68,9 +67,8 @@ def test_constraints_cost_what_is_said() -> None:
     assert sorted(where(found, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
     assert str(found).endswith("survive: node:80%: costs about 1 GPU")  # on a solver's word
     wanted = wanted_for({kind("chat"): 4}, {A30: 1})
-    assert (
-        len({*where(placed(wanted, empty(2, 1), constraints=PlacementConstraints()), "chat")}) == 1
-    )
+    together = placed(wanted, empty(2, 1), constraints=PlacementConstraints())
+    assert len({*where(together, "chat")}) == 1
     nodes = placed(wanted, empty(2, 1), constraints=PlacementConstraints(spread={"chat": "node"}))
     assert sorted(where(nodes, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
     zones = placed(wanted, empty(4, 1), constraints=PlacementConstraints(spread={"chat": "zone"}))
@@ -83,14 +81,9 @@ def test_constraints_cost_what_is_said() -> None:
 
 def test_max_per_gpu_bounds_what_shares_a_gpu() -> None:
     counts = {kind("chat"): 6, kind("code"): 3, kind("sum"): 3}
-    found = placed(
-        wanted_for(counts, {A30: 3}),
-        empty(1, 5),
-        constraints=PlacementConstraints(max_per_gpu={"chat": 2}),
-    )
-    assert {n: where(found, "chat").count(n) for n in where(found, "chat")} == dict.fromkeys(
-        ("node-0/0", "node-0/1", "node-0/2"), 2
-    )
+    wish = PlacementConstraints(max_per_gpu={"chat": 2})
+    found = placed(wanted_for(counts, {A30: 3}), empty(1, 5), constraints=wish)
+    assert where(found, "chat") == [f"node-0/{index}" for index in (0, 0, 1, 1, 2, 2)]
     assert found.constraint_costs == {"max_per_gpu of chat: 2": (0, 0)}
     wish = PlacementConstraints(max_per_gpu={"chat": 1}, min_replicas={"chat": 2})
     none = place(wanted_for({kind("chat"): 2}, {A30: 1}), empty(1, 1), constraints=wish)
@@ -115,6 +108,8 @@ def test_constraints_are_read_from_columns_unless_given_and_add_up() -> None:
         assert whole.without(name).split().keys() == whole.split().keys() - {name}
         again |= wish
     assert again == whole
+    drawn = PlacementConstraints(anti_affinity=(pair for pair in [("c", "b"), ("a", "b")]))
+    assert drawn.anti_affinity == (("a", "b"), ("b", "c"))
     assert (bool(whole), bool(PlacementConstraints())) == (True, False)
 
 
@@ -145,7 +140,7 @@ def test_no_bound_on_instances_is_told_of_rates_that_rows_have_rounded() -> None
     wanted = replace(wanted_for(dict.fromkeys(odd, 1), {A30: 1}), services=(chat,))
     for survive, is_exact in ((None, True), ("node:50%", False)):
         some = PlacementConstraints(survive=survive)
-        model = build_model(wanted, empty(2, 1), some)
+        model = build_model(build_demand(wanted, some), empty(2, 1), some)
         assert model.is_exact is is_exact
         assert model.bound_placed(Limits()) == (2 if is_exact else None)
 

@@ -68,7 +68,7 @@ def shown(found: PlacementResult) -> list[str]:
 
 
 def _final(wanted: DesiredState, gpus: dict[str, int]) -> Demand:
-    return replace(build_demand(wanted, PlacementConstraints()), gpus={A30: 0} | gpus)
+    return build_demand(replace(wanted, gpus={A30: 0} | gpus), PlacementConstraints())
 
 
 @share(3)
@@ -83,7 +83,7 @@ def test_no_prices_bound_below_the_truth(data: st.DataObject) -> None:
     groups = group_equivalent_gpus(now, final.numbers)
     blocks = {(kind.gpu, kind.profile): data.draw(PRICES) for kind in final.kinds}
     kinds = {number: data.draw(PRICES) for number in range(len(final.kinds))}
-    gpus = {key: data.draw(PRICES) for key in final.gpus}
+    gpus = {key: data.draw(PRICES) for key in final.wanted.gpus}
     assert most_kept(groups, final, Prices(kinds, blocks, gpus)) >= best[2]
     proved = best_prices(groups, final, Limits())
     assert proved is not None

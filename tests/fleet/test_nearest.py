@@ -181,11 +181,11 @@ def test_no_prices_bound_below_what_is_kept(data: st.DataObject) -> None:
     if isinstance(found, PlacementInfeasible):
         return
     demand = build_plan_demand(now, found.wanted, plan)
-    model = build_model(found.wanted, now, PlacementConstraints(), demand=demand)
+    model = build_model(demand, now, PlacementConstraints())
     bound = PlanBound(model, found.spent)
     unit = data.draw(st.integers(1, 6))
     prices = [data.draw(st.integers(-1, 2 * unit)) for _ in bound.program.rows]
-    assert bound.most_kept(prices, unit) >= found.kept
+    assert bound.bound(prices, unit)[0] >= found.kept
 
 
 def scenario(name: str, drift: int = 0) -> Plan:

@@ -129,13 +129,11 @@ def test_names_of_nodes_decide_among_equals_alone(data: st.DataObject) -> None:
     wanted = data.draw(promises(now))
     names = [node.name for node in now.nodes]
     new = dict(zip(names, data.draw(st.permutations(names)), strict=True))
-    renamed = replace(
-        now,
-        nodes=tuple(
-            replace(n, name=new[n.name], gpus=tuple(replace(c, node=new[n.name]) for c in n.gpus))
-            for n in now.nodes
-        ),
+    nodes = tuple(
+        replace(n, name=new[n.name], gpus=tuple(replace(c, node=new[n.name]) for c in n.gpus))
+        for n in now.nodes
     )
+    renamed = replace(now, nodes=nodes)
     found, again = place(wanted, now), place(wanted, renamed)
     assert isinstance(found, PlacementResult) == isinstance(again, PlacementResult)
     if isinstance(found, PlacementResult) and isinstance(again, PlacementResult):
@@ -192,9 +190,8 @@ def test_others_instances_may_ask_for_more_gpus_or_leave_no_room_for_groups() ->
     found = placed(wanted, node_of((other("1g.10gb", 0),), (other("1g.10gb", 6),)))
     assert found.more_gpus == {A100: 1}
     assert (found.cost, found.cost_proof) == (0, Proof.CHECKED)  # beside what is there anyway
-    assert "1 x a100-80gb more than planned (least for the plan's instances, proof checked)" in str(
-        found
-    )
+    more = "1 x a100-80gb more than planned (least for the plan's instances, proof checked)"
+    assert more in str(found)
     wanted = published("S6")
     cards = [(other("1g.10gb", 0),)] * 10 + [()] * 10
     none = place(wanted, node_of(*cards), as_grouped=True)
@@ -251,13 +248,9 @@ def test_what_cannot_be_meant_is_refused() -> None:
         place(wanted, now)
     with pytest.raises(InvalidProblem, match="no plan whose groups"):
         place(wanted, empty(1, 1), as_grouped=True)
+    some = PlacementConstraints(survive=1)
     with pytest.raises(InvalidProblem, match="constraints decide which instances share a GPU"):
-        place(
-            published("S1"),
-            empty(1, 4),
-            as_grouped=True,
-            constraints=PlacementConstraints(survive=1),
-        )
+        place(published("S1"), empty(1, 4), as_grouped=True, constraints=some)
 
 
 @pytest.mark.parametrize("solved", [1, 2, 3])

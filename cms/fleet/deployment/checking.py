@@ -245,7 +245,7 @@ def _counts(deployment: Deployment, wanted: DesiredState) -> Iterator[Violation]
             yield Violation("count", "the deployment", f"{there} x {kind}", f"{needs}")
     used = Counter(card.gpu.key for card in deployment.gpus() if has_our_work(card))
     for key, count in sorted(used.items()):
-        if count > (most := wanted.gpus.get(key, 0)):
+        if count > (most := min(wanted.gpus.get(key, 0), wanted.max_gpus.get(key, count))):
             says = f"{count} x {key} in use", f"at most {most}"
             yield Violation("gpus", "the deployment", *says)
 

@@ -78,11 +78,8 @@ class Difference:
     def __str__(self) -> str:
         touched, done = len(self.touched), self.counts
         parts = ", ".join(f"{done[what]} {what}" for what in ("restarted", "created", "deleted"))
-        changes, rest = (
-            f"{count(touched, 'GPU')} change{'s' * (touched == 1)}",
-            len(self.gpus) - touched,
-        )
-        kept = f"{count(done['kept'], 'instance')} kept"
+        changes = f"{count(touched, 'GPU')} change{'s' * (touched == 1)}"
+        rest, kept = len(self.gpus) - touched, f"{count(done['kept'], 'instance')} kept"
         return f"{changes}, {rest} stay{'s' * (rest == 1)}: {kept}, {parts}"
 
 

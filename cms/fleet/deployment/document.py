@@ -63,9 +63,8 @@ class InstancePart(m.Part):
     @classmethod
     def describe(cls, instance: Instance, names: Mapping[Work, str]) -> Self:
         """Describe an instance."""
-        told = {key: getattr(instance, key) for key in cls.model_fields if key != "point"}
         work = instance.work
-        return cls.from_fields(point=None if work is None else names[work], **told)
+        return cls.from_object(instance, point=None if work is None else names[work])
 
 
 class _GpuPart(m.Part):
@@ -86,6 +85,7 @@ class _GpuPart(m.Part):
 
 
 class _ObservedPart(m.Part):
+    MAKES: ClassVar[Any] = Observation
     at: f.Text
     sources: tuple[f.Text, ...] = Field(alias="from")
 
@@ -96,39 +96,30 @@ class NodePart(m.Part):
     name: Annotated[str, f.name("node")]
     driver: f.Text | None
     labels: dict[str, f.Text]
-    observed: _ObservedPart | None
+    observed: Annotated[Observation, m.Built(_ObservedPart)] | None
     is_numbered: f.Flag = f.omitted(True)
     gpus: tuple[_GpuPart, ...]
 
     def node(self, given: References) -> FleetNode:
         """Build the node."""
-        seen = self.observed
         if self.driver is not None:
             with f.blaming("driver"):
                 driver_branch(self.driver)
         gpus = f.build_each(self.gpus, lambda part: part.card(self.name, given), "gpus")
-        return FleetNode(
-            self.name, gpus, FrozenMap(self.labels), self.driver,
-            None if seen is None else Observation(seen.at, seen.sources), self.is_numbered,
-        )  # fmt: skip
+        labels = FrozenMap(self.labels)
+        return FleetNode(self.name, gpus, labels, self.driver, self.observed, self.is_numbered)
 
     @classmethod
     def describe(cls, node: FleetNode, names: Mapping[Work, str]) -> Self:
         """Describe a node."""
         gpus = [
-            _GpuPart.from_fields(
-                index=card.index, gpu=card.gpu.key, uuid=card.uuid, mode=card.mode,
-                start_source=card.start_source,
+            _GpuPart.from_object(
+                card, gpu=card.gpu.key,
                 instances=[InstancePart.describe(each, names) for each in card.instances],
             )
             for card in node.gpus
         ]  # fmt: skip
-        seen = node.observed
-        return cls.from_fields(
-            name=node.name, driver=node.driver, labels=node.labels, gpus=gpus,
-            observed=seen and _ObservedPart.from_fields(at=seen.at, sources=seen.sources),
-            is_numbered=node.is_numbered,
-        )  # fmt: skip
+        return cls.from_object(node, gpus=gpus)
 
 
 class _WorkPart(SuppliedPart):

@@ -61,8 +61,7 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
     >>> print(read_nodes(path))
     10 GPUs on 2 nodes, 0 instances
     """
-    found: dict[str, list[FleetGpu]] = {}
-    facts: dict[str, tuple[int, dict[str, str]]] = {}
+    found: dict[str, tuple[list[FleetGpu], int, dict[str, str]]] = {}
     table = read_table(path, NODE_COLUMNS, _OPTIONAL)
     refuse_unknown_columns(table, _OPTIONAL)
     for column, (pattern, what, expected, fix) in product(table.extra, _NO_LABELS):
@@ -71,8 +70,8 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
             name = table.source.name
             raise FileError(name, said, line=table.line, expected=expected, fix=fix)
     for row in table:
-        name = row["node"].word()
-        cards = found.setdefault(name, [])
+        name, stated = row["node"].word(), _facts(row)
+        cards, line, before = found.setdefault(name, ([], row.line, stated))
         card = _device(row["gpu"], devices or {})
         if any(each.gpu == card for each in cards):
             what = f"node {name!r} has a second row for {card.key}"
@@ -82,16 +81,13 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
             what = f"node {name!r} has {count} GPUs"
             raise row["count"].error(what, expected=f"at most {_MOST} on a node")
         cards += [FleetGpu(name, len(cards) + i, card) for i in range(count)]
-        stated = _facts(row)
-        line, before = facts.setdefault(name, (row.line, stated))
         for key in sorted({*before, *stated}):
             if before.get(key) != stated.get(key):
                 says = f"{key} {stated.get(key)!r} here and {before.get(key)!r} in line {line}"
                 same = "the same in every row of a node"
                 raise row.error(f"node {name!r} has {says}", expected=same)
     nodes = []
-    for name, cards in found.items():
-        labels = dict(facts[name][1])
+    for name, (cards, _, labels) in found.items():
         driver = labels.pop("driver", None)
         nodes.append(FleetNode(name, tuple(cards), FrozenMap(labels), driver))
     return Deployment(tuple(nodes))

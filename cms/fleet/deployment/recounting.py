@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TypeVar
 
 from ..serving.capacity import CapacityRule
@@ -31,17 +32,13 @@ def recounted(
     refuse_turns(start.gpus())
     known = {(work.service, work.point): work.supply_rps for work in works}
     limits = {service.name: service for service in (*start.services, *services)}
-    counted: dict[Work, Work] = {}
 
+    @cache
     def count(work: Work) -> Work:
-        if work not in counted:
-            supply = known.get((work.service, work.point))
-            if supply is None:
-                service = limits[work.service]
-                supply = work.supply_rps if rule is None else rule.supply(service, work.point)
-                supply = supply or work.supply_rps
-            counted[work] = replace(work, supply_rps=supply)
-        return counted[work]
+        supply = known.get((work.service, work.point))
+        if supply is None and rule is not None:
+            supply = rule.supply(limits[work.service], work.point) or None
+        return work if supply is None else replace(work, supply_rps=supply)
 
     cards = {}
     for card in start.gpus():

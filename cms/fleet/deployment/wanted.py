@@ -47,7 +47,7 @@ class DesiredState:
     gpus: Mapping[str, int]
     devices: Mapping[str, Gpu]
     services: tuple[Service, ...]
-    rule: QueueingRule
+    rule: QueueingRule | None
     plan: Plan | None = None
     prices: Mapping[str, Fraction] = field(default_factory=dict)
     max_gpus: Mapping[str, int] = field(default_factory=dict)

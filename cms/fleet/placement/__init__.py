@@ -12,18 +12,5 @@ from .placement import place
 from .placement_result import PlacementInfeasible, PlacementResult
 from .plan_placement import place_plan
 
-__all__ = [
-    # placed
-    "place",
-    "PlacementResult",
-    "GpuCost",
-    "PlacementInfeasible",
-    "PlacementConstraints",
-    "placement_constraints",
-    # of all plans
-    "place_plan",
-    "list_available",
-    # together
-    "compact",
-    "Compacted",
-]
+__all__ = ["place", "PlacementResult", "GpuCost", "PlacementInfeasible", "PlacementConstraints"]
+__all__ += ["placement_constraints", "place_plan", "list_available", "compact", "Compacted"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from math import inf
 from typing import Literal
 
 from ...errors import CmsError, InvalidOption, InvalidProblem
@@ -15,13 +13,10 @@ from ...values.words import count
 from ..deployment.checking import has_our_work, require_possible
 from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState
-from ..serving.queueing import DEFAULT_RULE, queueing_rule
 from .constraint_rows import build_demand, build_model
 from .constraints import PlacementConstraints, placement_constraints
-from .gpu_group import GpuCost
 from .placement import TOO_LATE
-from .placement_model import PlacementModel
-from .placement_result import PlacementResult, check_placement
+from .placement_result import check_placement
 from .program import Limits
 from .realisation import realise
 
@@ -96,23 +91,26 @@ def compact(
         raise InvalidOption(f"max_restarts is {max_restarts}; expected 0 or more")
     if free not in ("gpus", "nodes"):
         raise InvalidOption(f"free is {free!r}; expected 'gpus' or 'nodes'")
-    limits = Limits(inf if time_limit is None else time_limit, cancel)
+    limits = Limits(time_limit, cancel)
     constraints = placement_constraints(now.services) if constraints is None else constraints
     require_possible(now)
     kinds = dict(sorted(now.kinds().items(), key=lambda item: item[0].order))
     if not kinds:
         return Compacted(now, 0, 0, 0, 0, free, Proof.CHECKED, (), ())
     gpus = dict(sorted(Counter(card.gpu.key for card in now.gpus()).items()))
-    # supplies are counted already: whatever the rule, it is not asked again
-    rule = now.rule or queueing_rule(DEFAULT_RULE)
-    wanted = DesiredState(kinds, gpus, now.devices, now.services, rule, routing=now.routing)
+    wanted = DesiredState(kinds, gpus, now.devices, now.services, now.rule, routing=now.routing)
     demand = build_demand(wanted, constraints)
     same = tuple(group._replace(can_grow=False) for group in demand.groups)
     running = sum(kinds.values())
-    model = build_model(wanted, now, constraints, demand=replace(demand, groups=same))
+    model = build_model(replace(demand, groups=same), now, constraints)
     model.program.at_least(model.kept, 0 if max_restarts is None else running - max_restarts)
+    held = {card.node for card in now.gpus() if card.foreign}  # never free
     for aim in ("gpus", "nodes") if free == "gpus" else ("nodes", "gpus"):
-        terms = _list_gpus(model) if aim == "gpus" else _list_nodes(model)
+        if aim == "gpus":
+            is_free = [not group.members[0].foreign for group in model.groups]
+            terms = {v: -1 for y in model.y for (s, _), v in y.items() if is_free[s]}
+        else:
+            terms = {v: -1 for name, v in model.nodes[0].items() if name not in held}
         if model.pursue(f"free {aim}", terms, limits, None) is None:
             if not model.has_ended:
                 raise CmsError(TOO_LATE)
@@ -125,32 +123,14 @@ def compact(
     if best is None:
         raise CmsError(TOO_LATE)
     decision = model.finish(limits, best)
-    kept = model.kept_in(decision.values)
-    placed = PlacementResult(
-        now.with_gpus(realise(now, model, decision)), wanted, kept, running, running, Proof.NONE,
-        GpuCost(Fraction(0), 0), Proof.NONE, {}, (),
-    )  # fmt: skip
-    done = check_placement(placed, now, constraints).deployment
+    done, kept = now.with_gpus(realise(now, model, decision)), model.kept_in(decision.values)
+    check_placement(done, wanted, now, constraints, kept, running)
     pairs = list(zip(now.gpus(), done.gpus(), strict=True))
     freed = tuple(after.name for b, after in pairs if after.is_empty and not b.is_empty)
     busy, left = ({card.node for card in side.used_gpus()} for side in (now, done))
     at_work = [card for card in done.gpus() if has_our_work(card)]
-    held = {card.node for card in done.gpus() if card.foreign}
     return Compacted(
         done, running - kept, sum(not card.foreign for card in at_work),
         -bound if free == "gpus" else 0, len({card.node for card in at_work} - held), free, proof,
         freed, tuple(node.name for node in now.nodes if node.name in busy - left),
     )  # fmt: skip
-
-
-def _list_gpus(model: PlacementModel) -> dict[int, int]:
-    """The GPUs that would be free without managed work."""
-    is_free = [not group.members[0].foreign for group in model.groups]
-    return {v: -1 for y in model.y for (s, _), v in y.items() if is_free[s]}
-
-
-def _list_nodes(model: PlacementModel) -> dict[int, int]:
-    """The nodes that would be."""
-    held = {card.node for group in model.groups for card in group.members if card.foreign}
-    used, _ = model.count_nodes()
-    return {v: -1 for name, v in used.items() if name not in held}

@@ -56,11 +56,11 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
     together: dict[tuple[str, str], list[int]] = {}
     for number, kind in enumerate(kinds):
         if (service := kind.work.service) in apart:
-            groups.append(KindGroup(kind.gpu, kind.profile, (number,), service in grows))
+            groups.append(KindGroup((number,), service in grows))
         else:
             together.setdefault((kind.gpu, kind.profile), []).append(number)
-    groups += [KindGroup(*block, tuple(numbers)) for block, numbers in sorted(together.items())]
-    return Demand.of(wanted, kinds, [counts[kind] for kind in kinds], groups)
+    groups += [KindGroup(tuple(numbers)) for _, numbers in sorted(together.items())]
+    return Demand(wanted, kinds, [counts[kind] for kind in kinds], groups)
 
 
 def list_kinds(plan: Plan) -> list[Kind]:
@@ -91,8 +91,9 @@ def list_blocks(plan: Plan | None) -> list[tuple[str, str]]:
     return [plan.serving.instance_of(block) for block in plan.serving.problem.blocks]
 
 
-def is_covered(plan: Plan | None, groups: Iterable[GpuGroup], demand: Demand) -> bool:
-    """Whether all GPUs are machines of a plan's problem, so that its bounds hold for them."""
+def is_covered(groups: Iterable[GpuGroup], demand: Demand) -> bool:
+    """Whether all GPUs are machines of the plan's problem, so that its bounds hold for them."""
+    plan = demand.wanted.plan
     there: Counter[str] = Counter()
     prices: dict[str, Fraction] = {}
     for group in groups:
@@ -109,25 +110,23 @@ def is_covered(plan: Plan | None, groups: Iterable[GpuGroup], demand: Demand) ->
 
 
 def build_model(
-    wanted: DesiredState,
+    demand: Demand,
     fleet: Deployment,
     constraints: PlacementConstraints,
     least: Fraction = Fraction(0),
-    demand: Demand | None = None,
 ) -> PlacementModel:
     """Build the placement model with the rows of constraints, and of the rates of a demand.
 
     `least`: What GPUs cost at least by the plan's certificate. It is no bound where GPUs are there
-    that the plan does not know, such as those on which something foreign stays. `demand`: None: the
-    counts wanted, with what constraints may add to them.
+    that the plan does not know, such as those on which something foreign stays.
     """
-    demand = build_demand(wanted, constraints) if demand is None else demand
     words = {*constraints.spread.values()} | ({"node"} if constraints.share is not None else set())
     domains = find_domains(fleet, min(words)) if words else None  # a zone is made of nodes
-    groups = group_equivalent_gpus(fleet, demand.numbers, domains, list_blocks(wanted.plan))
+    blocks = list_blocks(demand.wanted.plan)
+    groups = group_equivalent_gpus(fleet, demand.numbers, domains, blocks)
     model = PlacementModel(groups, demand, _list_pools(groups, demand.kinds, constraints))
-    _Rows(model, wanted, fleet).add(constraints)
-    if least and model.cost and is_covered(wanted.plan, groups, demand):
+    _Rows(model, fleet).add(constraints)
+    if least and model.cost and is_covered(groups, demand):
         model.program.at_least(model.cost, ceil(least / model.cost_step))
         model.certified = least
     for service, rate in demand.rates.items():
@@ -174,10 +173,7 @@ def _exclude(
     # the smallest sets of services to be kept out, so that no pair is on one GPU
     covers = {frozenset[str]()}
     for pair in pairs:
-        more = (
-            ((out,) if out & {*pair} else tuple(out | {name} for name in pair)) for out in covers
-        )
-        covers = {cover for part in more for cover in part}
+        covers = {out if out & {*pair} else out | {name} for out in covers for name in pair}
     least = sorted((out for out in covers if not any(o < out for o in covers)), key=sorted)
     return [frozenset(n for name in out for n in here[name]) for out in least]
 
@@ -185,19 +181,23 @@ def _exclude(
 class _Rows:
     """Adds the rows of constraints to a model."""
 
-    def __init__(self, model: PlacementModel, wanted: DesiredState, fleet: Deployment) -> None:
-        self.model, self.wanted, self.fleet = model, wanted, fleet
+    def __init__(self, model: PlacementModel, fleet: Deployment) -> None:
+        self.model, self.wanted, self.fleet = model, model.demand.wanted, fleet
         # a service that is named is in groups of its own
         kinds, groups = model.demand.kinds, model.demand.groups
         self.work_of = [kinds[group.kinds[0]].work for group in groups]
 
     def add(self, constraints: PlacementConstraints) -> None:
         """Add the rows of each constraint."""
-        program = self.model.program
+        program, plan = self.model.program, self.wanted.plan
+        jobs = {} if plan is None else {job.name: job for job in plan.serving.problem.jobs}
         for service, least in constraints.min_replicas.items():
             program.at_least(self._instances(service), least)
-            if least:
-                self._replicate(service)
+            job = jobs.get(service) if least else None
+            if isinstance(job, Job) and job.replicas is not None and job.demand:
+                # as many as the plan's problem asks for each serve their share
+                able = self._instances(service, least=job.replicas.share * job.demand)
+                program.at_least(able, job.replicas.count)
         for service, word in constraints.spread.items():
             self._spread(service, word)
         for service, most in constraints.max_per_gpu.items():
@@ -218,14 +218,6 @@ class _Rows:
             for i, v in self.model.x[q].items()
             if self.work_of[i].service == service and self.work_of[i].supply_rps >= least
         }
-
-    def _replicate(self, service: str) -> None:
-        """Have so many instances as the plan's problem asks for each serve their share."""
-        problem = None if self.wanted.plan is None else self.wanted.plan.serving.problem
-        job = None if problem is None else problem.jobs[problem.job_index(service)]
-        if isinstance(job, Job) and job.replicas is not None and job.demand:
-            able = self._instances(service, least=job.replicas.share * job.demand)
-            self.model.program.at_least(able, job.replicas.count)
 
     def _spread(self, service: str, word: str) -> None:
         keys = {kind.gpu for kind in self.model.demand.kinds if kind.work.service == service}
@@ -282,10 +274,7 @@ def scale_rates(
     unit = Fraction(lcm(demand.denominator, *(each.denominator for each in supplies.values())))
     step = gcd(*(int(each * unit) for each in supplies.values())) or 1
     is_exact = demand * unit / step <= _MOST_UNITS
-    unit, least = (
-        (unit / step, ceil(demand * unit / step))
-        if is_exact
-        else (_ROUNDED_UNITS / demand, _ROUNDED_UNITS)
-    )
+    unit = unit / step if is_exact else _ROUNDED_UNITS / demand
+    least = ceil(demand * unit)
     # no supply needs to count for more than all that is wanted
     return {at: min(least, floor(each * unit)) for at, each in supplies.items()}, least, is_exact

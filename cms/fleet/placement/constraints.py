@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import reduce
 from itertools import product
-from typing import cast
 
 from ...errors import InvalidOption, InvalidProblem
 from ...files.numerals import is_whole
@@ -49,9 +48,11 @@ class PlacementConstraints:
 
     min_replicas: Mapping[str, int] = field(default_factory=FrozenMap)
     spread: Mapping[str, str] = field(default_factory=FrozenMap)
-    anti_affinity: Collection[tuple[str, str]] = ()
+    anti_affinity: Iterable[tuple[str, str]] = ()
     max_per_gpu: Mapping[str, int] = field(default_factory=FrozenMap)
     survive: Fraction | str | int | None = None
+    #: What is left of each rate with any one node gone.
+    share: Fraction | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -75,8 +76,8 @@ class PlacementConstraints:
                 raise InvalidOption(
                     f"anti_affinity has {' and '.join(pair)}; expected two services"
                 )
-        if self.survive is not None:
-            put(self, "survive", _share(self.survive))
+        put(self, "share", None if self.survive is None else _share(self.survive))
+        put(self, "survive", self.share)
 
     @property
     def services(self) -> dict[str, None]:
@@ -84,24 +85,15 @@ class PlacementConstraints:
         pairs = (name for pair in self.anti_affinity for name in pair)
         return dict.fromkeys([*self.min_replicas, *self.spread, *self.max_per_gpu, *pairs])
 
-    @property
-    def share(self) -> Fraction | None:
-        """What is left of each rate with any one node gone."""
-        return cast("Fraction | None", self.survive)
-
     def split(self) -> dict[str, PlacementConstraints]:
         """Return each constraint alone, under its name."""
         only = PlacementConstraints
         found = {f"min_replicas of {s}: {n}": only({s: n}) for s, n in self.min_replicas.items()}
         found |= {f"spread of {s}: {w}": only(spread={s: w}) for s, w in self.spread.items()}
-        found |= {
-            f"anti_affinity of {a} and {b}": only(anti_affinity=((a, b),))
-            for a, b in self.anti_affinity
-        }
-        found |= {
-            f"max_per_gpu of {s}: {n}": only(max_per_gpu={s: n})
-            for s, n in self.max_per_gpu.items()
-        }
+        for a, b in self.anti_affinity:
+            found[f"anti_affinity of {a} and {b}"] = only(anti_affinity=[(a, b)])
+        for s, n in self.max_per_gpu.items():
+            found[f"max_per_gpu of {s}: {n}"] = only(max_per_gpu={s: n})
         if self.share is not None:
             found[f"survive: node:{shown(100 * self.share)}%"] = only(survive=self.share)
         return found
@@ -207,16 +199,14 @@ def find_constraint_violations(
     Managed instances that have work count, whatever their state.
     """
     total: Counter[str] = Counter()
-    on_node: Counter[tuple[str, str]] = Counter()
-    supplies: dict[tuple[str, str], list[Fraction]] = {}
+    supplies: defaultdict[tuple[str, str], list[Fraction]] = defaultdict(list)
     for card in deployment.gpus():
         works = [each.work for each in card.instances if each.is_managed and each.work is not None]
         for work in works:
-            supplies.setdefault((work.service, card.node), []).append(work.supply_rps)
+            supplies[work.service, card.node].append(work.supply_rps)
         here = Counter(work.service for work in works)
         total += here
         for service, n in here.items():
-            on_node[service, card.node] += n
             if n > (most := constraints.max_per_gpu.get(service, n)):
                 has = f"{n} instances of {service}"
                 yield Violation("max_per_gpu", card.name, has, f"at most {most}")
@@ -233,7 +223,7 @@ def find_constraint_violations(
         places = {of[card.node] for card in deployment.gpus() if card.gpu.key in keys}
         at: Counter[str] = Counter()
         for node, place in of.items():
-            at[place] += on_node[service, node]
+            at[place] += len(supplies[service, node])
         for place, n in sorted(at.items()):
             if n > (most := -(-total[service] // max(1, len(places)))):
                 has = f"{n} of {total[service]} instances of {service}"

@@ -5,13 +5,13 @@ The machine types tell apart what stays; the variables of the placement model wh
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...errors import InvalidOption
 from ...values.numbers import shown
@@ -88,11 +88,6 @@ class GpuGroup:
         """Whether something stays on each that is foreign, or may be."""
         return bool(self.available.held)
 
-    @property
-    def works(self) -> bool:
-        """Whether a managed instance works there now."""
-        return any(each.works for each in self.instances)
-
 
 def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
     """Return the kind of a managed instance that has work and can go on; else None."""
@@ -139,8 +134,7 @@ def list_available(fleet: Deployment, gpus: Iterable[Gpu]) -> tuple[AvailableGpu
             for card in fleet.gpus()
             if card.gpu.key == gpu.key and card.mode is not Mode.FIXED
         )
-        empty = AvailableGpus(gpu.key, own.pop(AvailableGpus(gpu.key), 0))
-        found.append(empty)
+        own[AvailableGpus(gpu.key)] += 0  # empty ones are listed even if there are none
         found += sorted(
             (
                 replace(each, count=n)
@@ -197,37 +191,22 @@ def group_equivalent_gpus(
     known: dict[str, set[str]] = {key: set() for key in wanted}
     for key, profile in blocks:
         known.setdefault(key, set()).add(profile)
-    alike: dict[_Alike, list[FleetGpu]] = {}
+    alike: defaultdict[tuple[Any, ...], list[FleetGpu]] = defaultdict(list)
     for card in fleet.gpus():
         if (key := card.gpu.key) in wanted:
             available = _describe(fleet, card)
-            same = _Alike(
-                available.limit_to(known[key]), tuple(sorted(_here(card, numbers))),
-                frozenset(wanted[key].difference(available.lacks)),
-                tuple(map(place_of, fleet.in_doubt(card))),
-                "" if domains is None else domains[card.node], card.mode, is_as_cut(card),
-                tuple((each.profile, each.start) for each in card.foreign),
-            )  # fmt: skip
-            alike.setdefault(same, []).append(card)
+            offered = frozenset(wanted[key].difference(available.lacks))
+            stay = tuple(map(place_of, fleet.in_doubt(card)))  # since it may be another's
+            domain = "" if domains is None else domains[card.node]
+            own = available.limit_to(known[key]), domain, tuple(sorted(_here(card, numbers)))
+            foreign = tuple((each.profile, each.start) for each in card.foreign)
+            alike[*own, offered, stay, card.mode, is_as_cut(card), foreign].append(card)
     groups = []
-    for same, cards in alike.items():
-        if options := tuple(_options(cards[0], same.here, same.offered, same.stay)):
-            own = same.here, options, same.available, same.domain
-            groups.append(GpuGroup(cards[0].gpu, tuple(cards), *own))
+    for (available, domain, here, offered, stay, *_), cards in alike.items():
+        if options := tuple(_options(cards[0], here, offered, stay)):
+            gpu = cards[0].gpu
+            groups.append(GpuGroup(gpu, tuple(cards), here, options, available, domain))
     return tuple(groups)
-
-
-class _Alike(NamedTuple):
-    """What tells groups of GPUs apart."""
-
-    available: AvailableGpus
-    here: tuple[ManagedInstance, ...]
-    offered: frozenset[str]  # profiles that its driver offers and a plan wants
-    stay: Places  # what has to stay since it may be another's
-    domain: str
-    mode: Mode
-    as_cut: bool
-    foreign: tuple[tuple[str, int | None], ...]
 
 
 def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[ManagedInstance]:
@@ -310,10 +289,9 @@ def layouts_around(gpu: Gpu, pinned: Places, profiles: tuple[str, ...]) -> tuple
 
 
 def _shared(
-    shares: list[tuple[int, str]], others: Iterable[Instance], here: tuple[ManagedInstance, ...]
+    shares: list[tuple[int, str]], others: Sequence[Instance], here: tuple[ManagedInstance, ...]
 ) -> Iterator[LayoutOption]:
     """List the ways to share what others leave of a GPU; which of our clients go on is a choice."""
-    others = tuple(others)
     taken = sum(mps_share(each.profile) or 0 for each in others)
     kinds = Counter(each.kind for each in here if each.kind >= 0)
     profile = {each.kind: each.profile for each in here}

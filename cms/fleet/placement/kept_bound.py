@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from ...errors import InvalidCertificate
 from ..deployment.instance import Kind
@@ -45,14 +45,6 @@ class Prices:
         """The price of each row."""
         named = ("kind", self.kinds), ("block", self.blocks), ("gpu", self.gpus)
         return {(name, what): price for name, part in named for what, price in part.items()}
-
-    @classmethod
-    def of_rows(cls, parts: Mapping[Label, int], unit: int) -> Self:
-        """Return prices that are given in parts of a unit."""
-        found: dict[str, dict[Any, Fraction]] = {"kind": {}, "block": {}, "gpu": {}}
-        for (name, what), price in parts.items():
-            found[name][what] = Fraction(price, unit)
-        return cls(*found.values())
 
 
 def _relax(
@@ -98,7 +90,7 @@ def _relax_demand(
     groups: Iterable[GpuGroup], demand: Demand
 ) -> tuple[Program, dict[Label, int], dict[int, int]]:
     """Return the relaxation of a demand whose counts are final, and its kept instances."""
-    highs: dict[Label, int] = {("gpu", key): n for key, n in demand.gpus.items()}
+    highs: dict[Label, int] = {("gpu", key): n for key, n in demand.wanted.gpus.items()}
     for kind in demand.kinds:
         highs["block", (kind.gpu, kind.profile)] = -demand.on(kind.gpu, kind.profile)
     program, at = _relax(groups, demand.kinds, highs, lambda group: {group.gpu.key: 1})
@@ -135,7 +127,10 @@ def best_prices(
     if not found:
         return None
     bound, unit, parts = min(found, key=lambda one: one[0])
-    return Prices.of_rows({label: max(0, parts[row]) for label, row in at.items()}, unit), bound
+    prices: dict[str, dict[Any, Fraction]] = {"kind": {}, "block": {}, "gpu": {}}
+    for (name, what), row in at.items():
+        prices[name][what] = Fraction(max(0, parts[row]), unit)
+    return Prices(*prices.values()), bound
 
 
 #: Rounds of prices, and nodes of one knapsack; beyond, its relaxation bounds it.
@@ -154,12 +149,13 @@ class PlanBound:
     def __init__(self, model: PlacementModel, budget: tuple[Fraction, int]) -> None:
         self.model, demand = model, model.demand
         steps = int(budget[0] // model.cost_step)
-        highs = {_ALL: budget[1], _COST: steps, **demand.caps}
+        caps = demand.wanted.max_gpus
+        highs = {_ALL: budget[1], _COST: steps, **caps}
 
         def counted(group: GpuGroup) -> dict[str, int]:
             """Return how a GPU counts in the rows that limit GPUs; costs in whole steps."""
             key = group.gpu.key
-            rows = {key: 1} if key in demand.caps else {}
+            rows = {key: 1} if key in caps else {}
             if not group.is_held:
                 rows[_COST] = int(demand.price_of(group) / model.cost_step)
                 rows |= {} if model.has_one_price else {_ALL: 1}
@@ -168,8 +164,8 @@ class PlanBound:
         rows = {("gpu", row): n for row, n in highs.items()}
         self.program, self.at = _relax(model.groups, demand.kinds, rows, counted)
 
-    def most_kept(self, prices: Sequence[int], unit: int) -> int:
-        """Return a number of instances that no plan keeps more than, whatever the prices of rows.
+    def bound(self, prices: Sequence[int], unit: int) -> tuple[int, dict[str, _Choice]]:
+        """Return a number that no plan keeps more than at any prices, and what services choose.
 
         Prices are in parts of a unit; negative ones count as 0. With α the prices of kinds, π of
         blocks, λ of rows of GPUs with high sides N, and for each service n and k over all whole
@@ -177,9 +173,6 @@ class PlanBound:
         k - π n) + Σ λ N + Σ over GPUs of max(0, max over options of (α keeps + π counts) - what the
         GPU counts at λ).
         """
-        return self._bound(prices, unit)[0]
-
-    def _bound(self, prices: Sequence[int], unit: int) -> tuple[int, dict[str, _Choice]]:
         own = [max(0, price) for price in prices[: len(self.program.rows)]]
         total, chosen = self.program.bound({}, own, unit), {}
         for service in self.model.demand.rates:
@@ -201,12 +194,12 @@ class PlanBound:
         for service, numbers in model.demand.of_service.items():
             own = [{n: side[n] for n in numbers} for side in (counts, kept)]
             listed[service] = {(as_pairs(own[0]), as_pairs(own[1])): None}
-        best = self.most_kept([0] * len(self.program.rows), 1)
+        best, _ = self.bound([0] * len(self.program.rows), 1)
         for _ in range(_ROUNDS if best > goal else 0):
             program, terms = self._list_choices(listed)
             asked: dict[str, _Choice] = {}  # what the finest prices ask for
             for unit, prices in program.round_prices(terms, limits):
-                bound, asked = self._bound(prices, unit)
+                bound, asked = self.bound(prices, unit)
                 best = min(best, bound)
                 if best <= goal:
                     break

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from math import inf
 
 from ...errors import CmsError, InvalidProblem
 from ...solving.solution import Proof
@@ -110,7 +109,7 @@ def place(
     2 x a100-80gb on 1 node, 0 changed
     10 of 10 running instances kept (maximum, proof checked)
     """
-    limits = Limits(inf if time_limit is None else time_limit, cancel)
+    limits = Limits(time_limit, cancel)
     constraints = placement_constraints(wanted.services) if constraints is None else constraints
     constraints.require(wanted.services)
     require_same_devices(wanted, fleet)
@@ -132,7 +131,11 @@ def place(
     if as_grouped and beyond:
         return PlacementInfeasible(tuple(beyond), Proof.CHECKED)
     least = certified_cost(wanted)
-    asked = build_model(wanted, fleet, constraints, least)
+
+    def build(some: PlacementConstraints) -> PlacementModel:
+        return build_model(build_demand(wanted, some), fleet, some, least)
+
+    asked = build(constraints)
     # with several prices another plan that costs as much may be on fewer GPUs
     is_first = bool(least) and not fleet.kinds() and asked.has_one_price
     if plan is not None and not constraints and not beyond and (as_grouped or is_first):
@@ -150,12 +153,9 @@ def place(
         model = asked.branch()
         decision = model.solve(limits, budget)
         if decision is not None:
-            found = build_result(wanted, fleet, constraints, model, decision, limits)
+            found = build_result(fleet, constraints, model, decision, limits)
             return price_constraints(
-                found,
-                constraints,
-                model,
-                lambda some: build_model(wanted, fleet, some, least).price_least(limits),
+                found, constraints, model, lambda some: build(some).price_least(limits)
             )
         if not model.has_ended:
             raise CmsError(TOO_LATE)
@@ -221,7 +221,7 @@ def match_groups(
     demand = build_demand(wanted, nothing)
     kinds, numbers = demand.kinds, demand.numbers
     groups = group_equivalent_gpus(fleet, numbers, blocks=list_blocks(plan))
-    is_known = is_covered(plan, groups, demand)
+    is_known = is_covered(groups, demand)
     asked: Counter[tuple[str, frozenset[tuple[int, int]]]] = Counter()
     for group in plan.groups:
         if content := frozenset((numbers[kind], n) for kind, n in kinds_of(group).items()):
@@ -242,7 +242,7 @@ def match_groups(
                 pools.append(OptionGroup(gpus.domain, ((s, len(options[s])),), others, True))
                 options[s].append(fit)
                 content_of.append(c)
-    alone = tuple(KindGroup(k.gpu, k.profile, (number,)) for number, k in enumerate(kinds))
+    alone = [KindGroup((number,)) for number in range(len(kinds))]
     own = [replace(gpus, options=tuple(fit)) for gpus, fit in zip(groups, options, strict=True)]
     model = PlacementModel(own, replace(demand, groups=alone), pools)
     used: list[dict[int, int]] = [{} for _ in contents]
@@ -267,7 +267,7 @@ def match_groups(
         return PlacementInfeasible(tuple(short) or (none,), proof)
     least = certified_cost(wanted) if is_known else Fraction(0)
     proved = model.prove("kept", limits), (Proof.NONE, least)
-    return build_result(wanted, fleet, nothing, model, decision, limits, proved)
+    return build_result(fleet, nothing, model, decision, limits, proved)
 
 
 # --- what constraints cost ------------------------------------------------------------------------
@@ -327,7 +327,6 @@ def build_deployment(
 
 
 def build_result(
-    wanted: DesiredState,
     fleet: Deployment,
     constraints: PlacementConstraints,
     model: PlacementModel,
@@ -340,7 +339,7 @@ def build_result(
     `proved`: The bound on kept instances with its proof, and the proof of the cost with its bound;
     None: by the prices of the model.
     """
-    demand = model.demand
+    demand, wanted = model.demand, model.demand.wanted
     deployment = build_deployment(fleet, wanted, realise(fleet, model, decision))
     used = [card for card in deployment.gpus() if has_our_work(card)]
     by_type = Counter(card.gpu.key for card in used)
@@ -356,17 +355,16 @@ def build_result(
     spent = GpuCost(sum(prices, Fraction(0)), len(prices))
     uses = [
         (limit, sum((demand.weight_in(limit, group) for group in groups), Fraction(0)))
-        for limit in demand.group_limits
+        for limit in wanted.group_limits
     ]
     if proved is None:
         proved = model.prove("kept", limits), model.prove_least(limits)
-    cost_proof, least = proved[1]
+    (most, proof), (cost_proof, least) = proved
     if model.has_one_price and spent.cost == least:
         cost_proof = Proof.CHECKED
-    return check_placement(
-        PlacementResult(
-            deployment, grown, model.kept_in(decision.values), sum(fleet.kinds().values()),
-            *proved[0], spent, cost_proof, more, (), least_cost=least,
-        ),
-        fleet, constraints, uses,
+    kept = model.kept_in(decision.values)
+    changed = check_placement(deployment, grown, fleet, constraints, kept, most, uses)
+    return PlacementResult(
+        deployment, grown, kept, fleet.kinds().total(), most, proof, spent, cost_proof, more,
+        changed, least_cost=least,
     )  # fmt: skip

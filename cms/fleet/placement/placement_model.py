@@ -13,8 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from ...problem.parts import GroupLimit
 from ...solving.solution import Proof
@@ -37,39 +36,24 @@ _PROOFS = Proof.NONE, Proof.SOLVER, Proof.CHECKED
 class KindGroup(NamedTuple):
     """Kinds on one profile that no constraint tells apart."""
 
-    gpu: str
-    profile: str
     kinds: tuple[int, ...]
     can_grow: bool = False  # more of them than the counts may be placed
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What is wanted, and what GPUs cost.
+    """What a desired state asks of kinds, which go by their numbers.
 
-    `counts`: Of each kind; of kinds that can grow at least so many. `gpus`: GPUs of each type that
-    the desired state names. `groups`: Every kind is in one. `prices`: As of the desired state.
-    `caps`: The most GPUs of a type that may be used. `rates`: What the instances of a service have
-    to supply, in items per second, where counts do not say it.
+    `counts`: Of each kind; of kinds that can grow at least so many. `groups`: Every kind is in one.
+    `rates`: What the instances of a service have to supply, in items per second, where counts do
+    not say it.
     """
 
-    kinds: tuple[Kind, ...]
-    counts: tuple[int, ...]
-    gpus: Mapping[str, int]
-    groups: tuple[KindGroup, ...] = ()
-    prices: Mapping[str, Fraction] = field(default_factory=dict)
-    caps: Mapping[str, int] = field(default_factory=dict)
-    group_limits: Sequence[GroupLimit] = ()
+    wanted: DesiredState
+    kinds: Sequence[Kind]
+    counts: Sequence[int]
+    groups: Sequence[KindGroup] = ()
     rates: Mapping[str, Fraction] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, wanted: DesiredState, kinds: Sequence[Kind], counts: Sequence[int],
-        groups: Sequence[KindGroup], rates: Mapping[str, Fraction] = MappingProxyType({}),
-    ) -> Self:  # fmt: skip
-        """Return what a desired state asks of some kinds."""
-        own = wanted.prices, wanted.max_gpus, wanted.group_limits
-        return cls(tuple(kinds), tuple(counts), wanted.gpus, tuple(groups), *own, rates)
 
     @property
     def numbers(self) -> dict[Kind, int]:
@@ -79,10 +63,8 @@ class Demand:
     @cached_property
     def of_service(self) -> dict[str, list[int]]:
         """The kinds of each service that has a rate, by number."""
-        found: dict[str, list[int]] = {name: [] for name in self.rates}
-        for number, kind in enumerate(self.kinds):
-            found[kind.work.service].append(number)
-        return found
+        own = [kind.work.service for kind in self.kinds]
+        return {name: [n for n, one in enumerate(own) if one == name] for name in self.rates}
 
     def on(self, gpu: str, profile: str) -> int:
         """How many instances of a profile are wanted."""
@@ -93,13 +75,13 @@ class Demand:
         """What using a GPU costs: nothing where something stays that is foreign, or may be."""
         if group.is_held:
             return Fraction(0)
-        own = group.available
-        return self.prices[own.name] if own.name in self.prices else own.cost(self.prices)
+        own, prices = group.available, self.wanted.prices
+        return prices[own.name] if own.name in prices else own.cost(prices)
 
     def weight_in(self, limit: GroupLimit, group: GpuGroup) -> Fraction:
         """What using a GPU counts in a limit, which names machine types of the plan."""
-        name = group.available.name
-        return limit.weights.get(name if name in self.prices else group.gpu.key, Fraction(0))
+        own = group.available.name
+        return limit.weights.get(own if own in self.wanted.prices else group.gpu.key, Fraction(0))
 
 
 class OptionGroup(NamedTuple):
@@ -150,11 +132,8 @@ class PlacementModel:
         self.kept = {v: 1 for k in self.k for v in k.values()}
         used = {v: groups[s] for y in self.y for (s, _), v in y.items() if not groups[s].is_held}
         self.used = dict.fromkeys(used, 1)  # GPUs on which nothing stays that is foreign
-        self.running = Counter[int]()  # instances that can be kept, by kind
-        for group in groups:
-            for each in group.instances:
-                if each.kind >= 0:
-                    self.running[each.kind] += len(group.members)
+        here = (each.kind for group in groups for each in group.instances for _ in group.members)
+        self.running = Counter(kind for kind in here if kind >= 0)  # instances that can be kept
         #: What GPUs cost, in whole steps of `cost_step`.
         prices = {v: price for v, group in used.items() if (price := demand.price_of(group))}
         self.cost_step = common_step(prices.values()) or Fraction(1)
@@ -189,7 +168,8 @@ class PlacementModel:
         x: dict[int, int] = {}
         on: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         for i, group in enumerate(demand.groups):
-            block = group.gpu, group.profile
+            first = demand.kinds[group.kinds[0]]
+            block = first.gpu, first.profile
             if block in room and not pool.excluded.issuperset(group.kinds):
                 most = self._reach(room[block])
                 x[i] = program.variable(most if group.can_grow else min(self._wanted(group), most))
@@ -243,10 +223,10 @@ class PlacementModel:
                 of[s][v] = by_type[self.groups[s].gpu.key][v] = 1
         for s, variables in of.items():
             self.program.choose(variables, len(self.groups[s].members))
-        for key, cap in self.demand.caps.items():
+        for key, cap in self.demand.wanted.max_gpus.items():
             if key in by_type:
                 self.program.at_most(by_type[key], cap)
-        for limit in self.demand.group_limits:
+        for limit in self.demand.wanted.group_limits:
             step = common_step(limit.weights.values())
             weights = {s: int(self.demand.weight_in(limit, self.groups[s]) / step) for s in of}
             counted = {v: weights[s] for s, own in of.items() for v in own if weights[s]}
@@ -364,7 +344,7 @@ class PlacementModel:
         crowded: dict[int, int] = {}
         for at, v in (pair for y in self.y for pair in y.items()):
             option, group = self.option(at), self.groups[at[0]]
-            touched[v] = 1 if option.stays else -int(not group.works)
+            touched[v] = 1 if option.stays else -all(not each.works for each in group.instances)
             if not option.stays:
                 there, kept = len(group.instances), sum(n for _, n in option.keeps)
                 new = sum(n for _, n in option.counts) - kept
@@ -375,7 +355,7 @@ class PlacementModel:
         found: list[int] | None = best
         pairs = {(s, card.node) for s, group in enumerate(self.groups) for card in group.members}
         if len(pairs) <= _MOST_PAIRS:
-            used, taken = self.count_nodes()
+            used, taken = self.nodes
             start = len(used) * (len(used) + 1) // 2 + 1
             cost = {v: -(start + rank) for rank, v in enumerate(used.values())}
             found = self.pursue("nodes", cost, limits, None)
@@ -386,8 +366,9 @@ class PlacementModel:
         is_known = taken and found is not None
         return Decision(best, {pair: best[v] for pair, v in taken.items()} if is_known else None)
 
-    def count_nodes(self) -> tuple[dict[str, int], dict[tuple[int, str], int]]:
-        """Add variables: whether a node is used, by name, and GPUs of each group on each node."""
+    @cached_property
+    def nodes(self) -> tuple[dict[str, int], dict[tuple[int, str], int]]:
+        """Variables: whether a node is used, by name, and GPUs of each group on each node."""
         program = self.program
         there = Counter(
             (s, card.node) for s, group in enumerate(self.groups) for card in group.members
@@ -426,12 +407,9 @@ class PlacementModel:
         aim = self.aims[name]
         bound = self._reach(aim.terms)
         if name == "kept":  # no more of a kind than run, nor than are wanted
-            run = Counter(self.running)
-            for kind in (
-                k for group in self.demand.groups if not group.can_grow for k in group.kinds
-            ):
-                run[kind] = min(run[kind], self.demand.counts[kind])
-            bound = run.total()
+            growing = {k for group in self.demand.groups if group.can_grow for k in group.kinds}
+            run, counts = self.running.items(), self.demand.counts
+            bound = sum(n if kind in growing else min(n, counts[kind]) for kind, n in run)
         if bound > aim.value and self.is_exact:
             proved = self.program.prove(aim.terms, limits, aim.value, aim.rows)
             bound = bound if proved is None else min(bound, proved)

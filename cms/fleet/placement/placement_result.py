@@ -20,7 +20,7 @@ from ..deployment.model import Deployment, FleetGpu
 from ..deployment.wanted import DesiredState
 from ..serving.gpus_used import tell_limit
 from ..serving.operating_point import mps_share
-from .constraint_rows import build_model
+from .constraint_rows import build_demand, build_model
 from .constraints import PlacementConstraints, find_constraint_violations
 from .gpu_group import GpuCost, place_of, tell_cost
 from .placement_model import PlacementModel
@@ -133,16 +133,18 @@ class PlacementResult:
 
 
 def check_placement(
-    found: PlacementResult,
+    deployment: Deployment,
+    wanted: DesiredState,
     fleet: Deployment,
     constraints: PlacementConstraints,
+    kept: int,
+    most_kept: int,
     uses: Iterable[tuple[GroupLimit, Fraction]] = (),
-) -> PlacementResult:
-    """Check a placement and return it; a placement that fails is a bug in `cms`.
+) -> tuple[FleetGpu, ...]:
+    """Check a placement and return the GPUs that it changes; one that fails is a bug in `cms`.
 
     `uses`: What its GPUs count in each limit on several machine types.
     """
-    deployment, wanted = found.deployment, found.wanted
     own = {f"service {service.name}" for service in wanted.services}
     faults = [
         fault
@@ -161,22 +163,18 @@ def check_placement(
         for each in fleet.in_doubt(before)
         if (each.profile, each.start) not in {(one.profile, one.start) for one in after.instances}
     ]
-    for key, n in found.gpus.items():
-        if n > (most := wanted.max_gpus.get(key, n)):
-            faults.append(Violation("gpus", "the deployment", f"{n} x {key}", f"at most {most}"))
     for limit, used in uses:
         if used > limit.at_most:
             needs = f"at most {shown(limit.at_most)} in group {limit.name}"
             faults.append(Violation("gpus", "the deployment", shown(used), needs))
     faults += find_constraint_violations(deployment, constraints, wanted)
-    kept = (fleet.places() & deployment.places()).total()
-    if not found.kept <= min(kept, found.most_kept):
-        has = f"{kept} kept of {found.most_kept} at most"
-        faults.append(Violation("kept", "the deployment", has, f"{found.kept} kept"))
+    stay = (fleet.places() & deployment.places()).total()
+    if kept > min(stay, most_kept):
+        has = f"{stay} kept of {most_kept} at most"
+        faults.append(Violation("kept", "the deployment", has, f"{kept} kept"))
     if faults:
         raise AlgorithmError("place", f"its deployment is refused: {'; '.join(map(str, faults))}")
-    changed = tuple(after for before, after in pairs if before != after)
-    return replace(found, changed=changed)
+    return tuple(after for before, after in pairs if before != after)
 
 
 # --- why there is none ----------------------------------------------------------------------------
@@ -196,11 +194,8 @@ class PlacementInfeasible:
 
     Examples
     --------
-    >>> print(
-    ...     PlacementInfeasible(
-    ...         ("2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb",)
-    ...     )
-    ... )
+    >>> why = "2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb"
+    >>> print(PlacementInfeasible((why,)))
     unplaceable, proof checked: 2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb
     """
 
@@ -225,7 +220,7 @@ def explain_infeasibility(
     without each of which there is a placement. `build`: Builds the model of all plans, whose
     counts are not those of `wanted`.
     """
-    make = build or (lambda state, some: build_model(state, fleet, some))
+    make = build or (lambda state, some: build_model(build_demand(state, some), fleet, some))
     model = make(wanted, constraints)
     if build is None and (lack := tuple(_list_lacking(model, fleet))):
         return PlacementInfeasible(lack)

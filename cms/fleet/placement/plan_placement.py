@@ -9,9 +9,8 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from math import inf
 
 from ...errors import AlgorithmError, CmsError, InvalidOption
@@ -93,7 +92,7 @@ def place_plan(
     (True, True)
     """
     extra = exact(extra_cost, "extra_cost", error=InvalidOption)
-    limits = Limits(inf if time_limit is None else time_limit, cancel)
+    limits = Limits(time_limit, cancel)
     wanted = desired_state(plan)
     constraints = placement_constraints(wanted.services) if constraints is None else constraints
     constraints.require(wanted.services)
@@ -127,9 +126,9 @@ def build_plan_demand(now: Deployment, wanted: DesiredState, plan: Plan) -> Dema
         if _is_admitted(plan, kind) and (new == kind or kind.order != new.order):
             found.add(kind)
     kinds = sorted(found, key=lambda kind: (kind.order, str(kind.work.supply_rps)))
-    groups = [KindGroup(each.gpu, each.profile, (n,), True) for n, each in enumerate(kinds)]
+    groups = [KindGroup((number,), can_grow=True) for number in range(len(kinds))]
     rates = {job.name: job.demand for job in plan.serving.problem.jobs}
-    return Demand.of(wanted, kinds, [0] * len(kinds), groups, rates)
+    return Demand(wanted, kinds, [0] * len(kinds), groups, rates)
 
 
 def _is_admitted(plan: Plan, kind: Kind) -> bool:
@@ -145,50 +144,38 @@ def _is_admitted(plan: Plan, kind: Kind) -> bool:
     )
 
 
-@dataclass(frozen=True)
 class _PlanPlacer:
     """One search."""
 
-    plan: Plan
-    wanted: DesiredState
-    fleet: Deployment
-    constraints: PlacementConstraints
-    limits: Limits
-    seed: int
-
-    @cached_property
-    def demand(self) -> Demand:
-        """What there is to choose from."""
-        return build_plan_demand(self.fleet, self.wanted, self.plan)
-
-    @cached_property
-    def model(self) -> PlacementModel:
-        """The model of all plans under the constraints."""
-        return self.build(self.wanted, self.constraints)
-
-    @cached_property
-    def is_certified(self) -> bool:
-        """Whether the plan's certificate is about all plans: points of today that give no more."""
-        best = list_served(self.plan)
-        return all(
+    def __init__(
+        self,
+        plan: Plan,
+        wanted: DesiredState,
+        fleet: Deployment,
+        constraints: PlacementConstraints,
+        limits: Limits,
+        seed: int,
+    ) -> None:
+        self.plan, self.wanted, self.fleet = plan, wanted, fleet
+        self.constraints, self.limits, self.seed = constraints, limits, seed
+        self.demand = build_plan_demand(fleet, wanted, plan)
+        jobs = plan.unshared("placing").problem.jobs  # the replicas that the problem asks for
+        self.replicas = {job.name: job.replicas.count for job in jobs if job.replicas is not None}
+        best = list_served(plan)
+        # whether the plan's certificate is about all plans: points of today give no more
+        self.is_certified = all(
             new is not None and kind.work.supply_rps <= new.work.supply_rps
             for kind in self.demand.kinds
             for new in [best.get((kind.gpu, kind.profile, kind.work.service))]
         )
-
-    @property
-    def replicas(self) -> dict[str, int]:
-        """The replicas that the plan's problem asks for."""
-        jobs = self.plan.unshared("placing").problem.jobs
-        return {job.name: job.replicas.count for job in jobs if job.replicas is not None}
+        self.model = self.build(wanted, constraints)
 
     def build(self, wanted: DesiredState, constraints: PlacementConstraints) -> PlacementModel:
         """Build the model of all plans under some limits and constraints."""
         asked = constraints.min_replicas
         is_bound = self.is_certified and all(asked.get(s, 0) >= n for s, n in self.replicas.items())
         least = self.plan.solution.lower_bound if is_bound else Fraction(0)
-        own = replace(self.demand, caps=wanted.max_gpus, group_limits=wanted.group_limits)
-        return build_model(wanted, self.fleet, constraints, least, own)
+        return build_model(replace(self.demand, wanted=wanted), self.fleet, constraints, least)
 
     def find(self, extra: Fraction) -> PlacementResult | PlacementInfeasible:
         """Find the placement."""
@@ -215,9 +202,7 @@ class _PlanPlacer:
     @property
     def has_enough(self) -> bool:
         """Whether nothing is asked for but replicas, which the plan has."""
-        there: Counter[str] = Counter()
-        for kind, n in self.wanted.counts.items():
-            there[kind.work.service] += n
+        there = Counter(k.work.service for k in Counter(self.wanted.counts).elements())
         replicas = self.constraints.min_replicas
         is_all = self.constraints == PlacementConstraints(replicas)
         return is_all and all(there[service] >= n for service, n in replicas.items())
@@ -286,10 +271,8 @@ class _PlanPlacer:
             (bound, Proof.CHECKED if kept == bound else proof),
             (Proof.NONE, cost_proof[1]) if extra else cost_proof,
         )
-        found = build_result(
-            self.wanted, self.fleet, self.constraints, model, model.finish(limits, values), limits,
-            proved,
-        )  # fmt: skip
+        decision = model.finish(limits, values)
+        found = build_result(self.fleet, self.constraints, model, decision, limits, proved)
         return self.price(
             replace(
                 found, wanted=replace(found.wanted, budget=found.spent), is_of_all_plans=True,
@@ -354,7 +337,7 @@ class _PlanPlacer:
         serving, least = self.plan.serving, self.plan.solution.lower_bound
         there = sum(card.gpu.key in self.wanted.devices for card in self.fleet.gpus())
         is_bound = all(each.cost == 1 for each in serving.problem.machine_types)
-        is_known = is_covered(self.plan, self.model.groups, self.demand)
+        is_known = is_covered(self.model.groups, self.demand)
         if is_bound and is_known and self.is_certified and there < least:
             needed = f"{shown(least)} GPUs at least are needed, by the plan's certificate"
             return PlacementInfeasible((f"{needed}, and the fleet has {there}",), Proof.CHECKED)

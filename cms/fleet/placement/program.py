@@ -24,14 +24,14 @@ DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
 
 @dataclass
 class Limits:
-    """When to stop: seconds from now on, and an event."""
+    """When to stop: seconds from now on, None for no end, and an event."""
 
-    seconds: float = _INFINITY
+    seconds: float | None = None
     cancel: threading.Event | None = None
     _until: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._until = time.monotonic() + self.seconds
+        self._until = time.monotonic() + (_INFINITY if self.seconds is None else self.seconds)
 
     @property
     def left(self) -> float:
@@ -161,9 +161,8 @@ class Program:
     ) -> list[float] | None:
         """Return a price for each of the first `rows` of the relaxation; None if time is up."""
         solver, _, made = self._load("GLOP", terms, rows)
-        return (
-            [row.dual_value() for row in made] if _run(solver, limits) == solver.OPTIMAL else None
-        )
+        has_ended = _run(solver, limits) == solver.OPTIMAL
+        return [row.dual_value() for row in made] if has_ended else None
 
     def _load(
         self, name: str, terms: Mapping[int, int], rows: int | None = None

@@ -24,12 +24,12 @@ from .program import Limits, Program
 
 @dataclass
 class _Filling:
-    """What a GPU is to hold: kinds by their numbers."""
+    """What a GPU is to hold."""
 
     card: FleetGpu
     option: LayoutOption
-    kept: Counter[int] = field(default_factory=Counter)
-    new: Counter[int] = field(default_factory=Counter)
+    kept: Counter[Kind] = field(default_factory=Counter)
+    new: Counter[Kind] = field(default_factory=Counter)
 
 
 def realise(
@@ -37,11 +37,10 @@ def realise(
 ) -> dict[tuple[str, int], FleetGpu]:
     """Return the GPUs that change, by node and index: with new work, or without what they had."""
     cards: dict[tuple[str, int], FleetGpu] = {}
-    filler = _Filler(model.demand.kinds, model.demand.numbers)
     for each in _list_fillings(model, decision):
         if each.kept or each.new:
             card = each.card
-            cards[card.node, card.index] = filler.fill(each, fleet.in_doubt(card))
+            cards[card.node, card.index] = _fill(each, fleet.in_doubt(card))
     for card in filter(has_our_work, fleet.gpus()):
         cards.setdefault((card.node, card.index), _emptied(card, fleet.in_doubt(card)))
     return cards
@@ -60,19 +59,19 @@ def _list_fillings(model: PlacementModel, decision: Decision) -> list[_Filling]:
             for _ in range(values[v])
         ]
         mine.sort(key=lambda each: (not each.option.stays, each.card.node, each.card.index))
-        kept, new = {kind: values[v] for kind, v in k.items()}, {}
+        kept, new = {kinds[number]: values[v] for number, v in k.items()}, dict[Kind, int]()
         for i, v in x.items():
             own = model.demand.groups[i].kinds
-            left = values[v] - sum(kept.get(kind, 0) for kind in own)
-            for kind in own:
-                new[kind] = min(left, wanted[kind])
-                wanted[kind] -= new[kind]
-                left -= new[kind]
+            left = values[v] - sum(values[k[number]] for number in own if number in k)
+            for number in own:
+                new[kinds[number]] = taken = min(left, wanted[number])
+                wanted[number] -= taken
+                left -= taken
         if pool.is_even and len(mine) > 1:
-            _split(mine, kept, new, kinds)
+            _split(mine, kept, new)
         else:
-            _keep(mine, kept)
-            _add(mine, new, kinds)
+            _keep(mine, kept, kinds)
+            _add(mine, new)
         every += mine
     return every
 
@@ -104,40 +103,37 @@ def _list_cards(model: PlacementModel, decision: Decision) -> list[list[FleetGpu
     return found
 
 
-def _keep(contents: Sequence[_Filling], left: dict[int, int]) -> None:
+def _keep(contents: Sequence[_Filling], left: dict[Kind, int], kinds: Sequence[Kind]) -> None:
     """Have instances go on where they are: first where nothing else changes."""
     for each in contents:
-        for kind, most in each.option.keeps:
-            if taken := min(most, left.get(kind, 0)):
+        for number, most in each.option.keeps:
+            if taken := min(most, left.get(kind := kinds[number], 0)):
                 each.kept[kind] = taken
                 left[kind] -= taken
 
 
-def _add(contents: Sequence[_Filling], new: Mapping[int, int], kinds: Sequence[Kind]) -> None:
+def _queue_up(new: Mapping[Kind, int]) -> dict[tuple[str, str], list[Kind]]:
+    """Return new kinds by GPU type and profile, the first in order at the end."""
+    queues: dict[tuple[str, str], list[Kind]] = {}
+    for kind in sorted(new, key=lambda kind: kind.order, reverse=True):
+        queues.setdefault((kind.gpu, kind.profile), []).extend([kind] * new[kind])
+    return queues
+
+
+def _add(contents: Sequence[_Filling], new: Mapping[Kind, int]) -> None:
     """Put new work where an instance is already, then where there is room."""
-    wanted: dict[tuple[str, str], list[int]] = {}
-    for kind in sorted(new, key=lambda number: kinds[number].order):
-        block = kinds[kind].gpu, kinds[kind].profile
-        wanted.setdefault(block, []).extend([kind] * new[kind])
-    for queue in wanted.values():
-        queue.reverse()
+    queues = _queue_up(new)
     for is_there in (True, False):
         for each in contents:
-            held = Counter(kinds[kind].profile for kind in each.kept.elements())
-            held.update(kinds[kind].profile for kind in each.new.elements())
+            held = Counter(kind.profile for kind in (each.kept + each.new).elements())
             for profile, most in each.option.there if is_there else each.option.counts:
-                queue = wanted.get((each.card.gpu.key, profile), [])
+                queue = queues.get((each.card.gpu.key, profile), [])
                 while queue and held[profile] < most:
                     each.new[queue.pop()] += 1
                     held[profile] += 1
 
 
-def _split(
-    contents: Sequence[_Filling],
-    kept: Mapping[int, int],
-    new: Mapping[int, int],
-    kinds: Sequence[Kind],
-) -> None:
+def _split(contents: Sequence[_Filling], kept: Mapping[Kind, int], new: Mapping[Kind, int]) -> None:
     """Share instances out among GPUs that are to be cut alike.
 
     Every sum that the program bounds by its number of GPUs (of a service, of a profile, of a kind
@@ -157,7 +153,7 @@ def _split(
         sums: defaultdict[tuple[str, object], dict[int, int]] = defaultdict(dict)
         variables = {item: program.variable(n) for item, n in left.items()}
         for (what, kind), v in variables.items():
-            names = ("service", kinds[kind].work.service), ("profile", kinds[kind].profile)
+            names = ("service", kind.work.service), ("profile", kind.profile)
             for name in ((what, kind), *names, ("kind", kind)):
                 sums[name][v] = left[what, kind]
         for terms in sums.values():
@@ -175,101 +171,87 @@ def _split(
 # --- one GPU --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Filler:
-    """Puts kinds, by their numbers, on single GPUs."""
+def _fill(filling: _Filling, fixed: tuple[Instance, ...]) -> FleetGpu:
+    """Return a GPU with what it is to hold; what is `fixed` may be another's and stays."""
+    card, option = filling.card, filling.option
+    if not filling.new and option.stays:
+        return replace(card, instances=tuple(_at_work(each) for each in card.instances))
+    if option.as_cut:
+        return _relabel(filling)
+    is_same = card.mode is option.mode and not is_as_cut(card)
+    own = [each for each in card.instances if each.is_managed and is_same]
+    if option.mode is Mode.MIG:
+        return _cut(filling, own, fixed)
+    kept, _ = _pick(card, own, filling.kept)
+    works = [*filling.new.elements()]
+    instances = [*card.foreign, *kept]
+    if fixed and not kept:  # a whole GPU that may be another's: what works there changes alone
+        instances += [_given(each, kind) for each, kind in zip(fixed, works, strict=True)]
+    else:
+        instances += [Instance(kind.profile, work=kind.work) for kind in works]
+    return card.with_instances(instances, option.mode)
 
-    kinds: Sequence[Kind]
-    numbers: Mapping[Kind, int]
 
-    def fill(self, filling: _Filling, fixed: tuple[Instance, ...]) -> FleetGpu:
-        """Return a GPU with what it is to hold; what is `fixed` may be another's and stays."""
-        card, option = filling.card, filling.option
-        if not filling.new and option.stays:
-            return replace(card, instances=tuple(_at_work(each) for each in card.instances))
-        if option.as_cut:
-            return self._relabel(filling)
-        is_same = card.mode is option.mode and not is_as_cut(card)
-        own = [each for each in card.instances if each.is_managed and is_same]
-        if option.mode is Mode.MIG:
-            return self._cut(filling, own, fixed)
-        kept, _ = self._keep(card, own, filling.kept)
-        works = [self.kinds[kind] for kind in filling.new.elements()]
-        instances = [*card.foreign, *kept]
-        if fixed and not kept:  # a whole GPU that may be another's: what works there changes alone
-            instances += [_given(each, kind) for each, kind in zip(fixed, works, strict=True)]
+def _pick(
+    card: FleetGpu, own: Iterable[Instance], counts: Mapping[Kind, int]
+) -> tuple[list[Instance], list[Instance]]:
+    """Return the first instances of some kinds, a number of each, and the rest."""
+    left, found, rest = dict(counts), list[Instance](), list[Instance]()
+    for each in own:
+        kind = kind_of(card, each)
+        if kind is not None and left.get(kind):
+            left[kind] -= 1
+            found.append(_at_work(each))
         else:
-            instances += [Instance(kind.profile, work=kind.work) for kind in works]
-        return card.with_instances(instances, option.mode)
+            rest.append(each)
+    return found, rest
 
-    def _keep(
-        self, card: FleetGpu, own: Iterable[Instance], counts: Mapping[int, int]
-    ) -> tuple[list[Instance], list[Instance]]:
-        """Return the first instances of some kinds, a number of each, and the rest."""
-        left = dict(counts)
-        found, rest = [], []
-        for each in own:
-            kind = kind_of(card, each)
-            number = -1 if kind is None else self.numbers.get(kind, -1)
-            if left.get(number, 0):
-                left[number] -= 1
-                found.append(_at_work(each))
-            else:
-                rest.append(each)
-        return found, rest
 
-    def _queues(self, filling: _Filling) -> dict[str, list[Kind]]:
-        """Return the new kinds by profile, the first in order at the end."""
-        queues: dict[str, list[Kind]] = {}
-        new = (self.kinds[number] for number in filling.new.elements())
-        for kind in sorted(new, key=lambda kind: kind.order, reverse=True):
-            queues.setdefault(kind.profile, []).append(kind)
-        return queues
+def _cut(filling: _Filling, own: list[Instance], fixed: tuple[Instance, ...]) -> FleetGpu:
+    card, queues = filling.card, _queue_up(filling.new)
+    pinned = tuple(map(place_of, card.foreign))
+    wanted = Counter(kind.profile for kind in filling.new.elements())
+    counts = wanted + Counter(kind.profile for kind in filling.kept.elements())
+    at = {place_of(each): each for each in own}
+    kept: list[Instance] = []
+    stay = (*pinned, *map(place_of, fixed))
+    for layout in layouts_around(card.gpu, stay, tuple(sorted(counts))):
+        kept, _ = _pick(card, [at[p] for p in layout if p in at], filling.kept)
+        open_ = Counter(p.profile for p in layout)
+        open_.subtract(profile for profile, _ in pinned)
+        if len(kept) == filling.kept.total() and all(open_[p] >= n for p, n in counts.items()):
+            break
+    going_on = set(map(place_of, kept))
+    cut = [each for each in fixed if place_of(each) not in going_on]
+    used = []  # what may not be cut anew is used first
+    for each in sorted(cut, key=lambda each: not each.is_whole):
+        if wanted[each.profile]:
+            wanted[each.profile] -= 1
+            used.append(place_of(each))
+    held = (*pinned, *map(place_of, (*kept, *cut)))
+    there = tuple(place for place, each in at.items() if place not in held and each.is_whole)
+    idle = tuple(place for place in there if at[place].work is None)
+    places, left = starts_beside(card.gpu, tuple(sorted((+wanted).items())), held, there, idle)
+    new = []
+    for profile, start in (*used, *places):
+        kind, before = queues[card.gpu.key, profile].pop(), at.get((profile, start))
+        is_there = before is not None and before.is_whole
+        new.append(_given(before if is_there else None, kind, start))
+    rest = [at[place] for place in left]
+    rest += [_idle(each) for each in cut if place_of(each) not in used]
+    return card.with_instances((*card.foreign, *kept, *new, *rest), Mode.MIG)
 
-    def _cut(self, filling: _Filling, own: list[Instance], fixed: tuple[Instance, ...]) -> FleetGpu:
-        card, queues = filling.card, self._queues(filling)
-        pinned = tuple(map(place_of, card.foreign))
-        wanted = Counter({profile: len(queue) for profile, queue in queues.items()})
-        counts = wanted + Counter(self.kinds[kind].profile for kind in filling.kept.elements())
-        at = {place_of(each): each for each in own}
-        kept: list[Instance] = []
-        stay = (*pinned, *map(place_of, fixed))
-        for layout in layouts_around(card.gpu, stay, tuple(sorted(counts))):
-            kept, _ = self._keep(card, [at[p] for p in layout if p in at], filling.kept)
-            open_ = Counter(p.profile for p in layout)
-            open_.subtract(profile for profile, _ in pinned)
-            if len(kept) == filling.kept.total() and all(open_[p] >= n for p, n in counts.items()):
-                break
-        going_on = set(map(place_of, kept))
-        cut = [each for each in fixed if place_of(each) not in going_on]
-        used = []  # what may not be cut anew is used first
-        for each in sorted(cut, key=lambda each: not each.is_whole):
-            if wanted[each.profile]:
-                wanted[each.profile] -= 1
-                used.append(place_of(each))
-        held = (*pinned, *map(place_of, (*kept, *cut)))
-        there = tuple(place for place, each in at.items() if place not in held and each.is_whole)
-        idle = tuple(place for place in there if at[place].work is None)
-        places, left = starts_beside(card.gpu, tuple(sorted((+wanted).items())), held, there, idle)
-        new = []
-        for profile, start in (*used, *places):
-            kind, before = queues[profile].pop(), at.get((profile, start))
-            is_there = before is not None and before.is_whole
-            new.append(_given(before if is_there else None, kind, start))
-        rest = [at[place] for place in left]
-        rest += [_idle(each) for each in cut if place_of(each) not in used]
-        return card.with_instances((*card.foreign, *kept, *new, *rest), Mode.MIG)
 
-    def _relabel(self, filling: _Filling) -> FleetGpu:
-        """Change the work of instances whose starts are not known; what has no work then idles."""
-        card, queues = filling.card, self._queues(filling)
-        own = (each for each in card.instances if each.is_managed)
-        kept, rest = self._keep(card, own, filling.kept)
-        done = []
-        for each in sorted(rest, key=lambda each: each.work is not None):
-            has_work = each.is_whole and queues.get(each.profile)
-            done.append(_given(each, queues[each.profile].pop()) if has_work else _idle(each))
-        return replace(card, instances=(*card.foreign, *kept, *done))
+def _relabel(filling: _Filling) -> FleetGpu:
+    """Change the work of instances whose starts are not known; what has no work then idles."""
+    card, queues = filling.card, _queue_up(filling.new)
+    own = (each for each in card.instances if each.is_managed)
+    kept, rest = _pick(card, own, filling.kept)
+    done = []
+    for each in sorted(rest, key=lambda each: each.work is not None):
+        queue = queues.get((card.gpu.key, each.profile), []) if each.is_whole else []
+        done.append(_given(each, queue.pop()) if queue else _idle(each))
+    return replace(card, instances=(*card.foreign, *kept, *done))
 
 
 def _given(before: Instance | None, kind: Kind, start: int | None = None) -> Instance:
@@ -329,13 +311,9 @@ def starts_beside(
 
 
 def _free_run(gpu: Gpu, held: Iterable[tuple[str, int]]) -> int:
-    taken = {
-        slot
-        for profile, start in held
-        for slot in range(start, start + gpu.profile(profile).memory)
-    }
-    longest = run = 0
-    for slot in range(gpu.memory_slices):
-        run = 0 if slot in taken else run + 1
-        longest = max(longest, run)
-    return longest
+    """Return the length of the longest run of free slices."""
+    free = bytearray(b"." * gpu.memory_slices)
+    for profile, start in held:
+        n = gpu.profile(profile).memory
+        free[start : start + n] = b"#" * n
+    return max(map(len, free.split(b"#")))

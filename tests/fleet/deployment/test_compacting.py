@@ -138,12 +138,11 @@ def test_what_a_lost_node_leaves_counts_in_equal_shares_where_the_plan_says_so(
         left = [[n for at, n in own if at != lost.name] for lost in now.nodes]
         return all((len(e) * min(e, default=0) if is_equal else sum(e)) >= rate for e in left)
 
+    survive = PlacementConstraints(survive="1")
     for most in range(3):
         gpus = inf
         with suppress(InvalidProblem):
-            gpus = compact(
-                now, max_restarts=most, constraints=PlacementConstraints(survive="1")
-            ).gpus
+            gpus = compact(now, max_restarts=most, constraints=survive).gpus
         assert gpus == fewest(now, most, survives)[0]
 
 
@@ -185,16 +184,23 @@ def _spread() -> Deployment:
 
 
 def test_nodes_or_gpus_first() -> None:
-    gpus, nodes = (
-        compact(_spread(), max_restarts=2),
-        compact(_spread(), max_restarts=2, free="nodes"),
-    )
+    gpus = compact(_spread(), max_restarts=2)
+    nodes = compact(_spread(), max_restarts=2, free="nodes")
     assert nodes.freed_nodes == ("a",)
     assert gpus.gpus <= nodes.gpus == 3
     assert compact(_spread(), max_restarts=1, free="nodes").freed_nodes == ()
     assert str(nodes) == (
         "1 node (the fewest, checked), 3 GPUs after 2 restarts; 2 GPUs and 1 node come free"
     )
+
+
+def test_a_node_with_something_foreign_on_a_gpu_of_another_type_is_never_free() -> None:
+    half = Instance("2g.12gb", 0, point("chat", A30.key, "2g.12gb"))
+    theirs = Instance("1g.10gb", 0, owner="pod x/y")
+    other = FleetGpu("b", 1, get_gpu("a100-80gb"), instances=(theirs,))
+    one, two = (FleetGpu(name, 0, A30, instances=(half,)) for name in "ab")
+    found = compact(deployment(FleetNode("a", (one,)), FleetNode("b", (two, other))), free="nodes")
+    assert (found.nodes, found.restarts, found.freed_nodes) == (0, 1, ("a",))
 
 
 def test_empty_fleets_and_wrong_options() -> None:

@@ -20,6 +20,7 @@ from ...placement.program import Limits
 from ..checking import has_our_work
 from ..instance import Mode
 from ..model import Deployment
+from ..wanted import DesiredState
 from .model import Action, Kept, KeptPrices, Transition
 
 
@@ -75,7 +76,8 @@ def proved_kept(
 def _program(start: Deployment, target: Deployment) -> tuple[tuple[GpuGroup, ...], Demand]:
     counts = target.kinds()
     gpus = Counter(card.gpu.key for card in target.gpus() if has_our_work(card))
-    demand = Demand(tuple(counts), tuple(counts.values()), gpus)
+    wanted = DesiredState(counts, gpus, target.devices, target.services, target.rule)
+    demand = Demand(wanted, tuple(counts), tuple(counts.values()))
     return group_equivalent_gpus(start, demand.numbers), demand
 
 
@@ -89,7 +91,7 @@ def _bound_kept(start: Deployment, target: Deployment, kept: Kept) -> int:
     number = {kind.work: at for at, kind in enumerate(demand.kinds)}
     if unknown := [work for work, _ in prices.works if work not in number]:
         raise InvalidCertificate(f"a price of {unknown[0]}, which is not wanted")
-    if far := prices.gpus.keys() - demand.gpus.keys():
+    if far := prices.gpus.keys() - demand.wanted.gpus.keys():
         raise InvalidCertificate(f"a price of {min(far)}, which the target does not use")
     works = {number[work]: price for work, price in prices.works}
     return most_kept(groups, demand, Prices(works, prices.blocks, prices.gpus))
