@@ -195,10 +195,12 @@ def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str,
 
 def read_time_sharing(session: Session, rule: str | None) -> dict[str, Any]:
     """Return the terms on which services share instances, as `build_problem` takes them."""
-    from cms.fleet.serving.time_sharing import Headroom, read_overheads
+    from cms.fleet.serving import Headroom, TimeSharing
+    from cms.fleet.serving.time_sharing import DEFAULT_FRAME_RULE, read_overheads
 
     given = session.fleet.time_sharing
-    terms: dict[str, Any] = {"sharing": "time", "rule": rule}
+    known = TimeSharing(rule or DEFAULT_FRAME_RULE).rule  # another is refused before tables are
+    terms: dict[str, Any] = {"sharing": "time", "rule": known}
     terms |= {"max_services": given.max_services, "splits": given.splits}
     if given.headroom is not None:
         overheads = session.read_beside(given.batching_overheads, read_overheads)
