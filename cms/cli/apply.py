@@ -189,13 +189,14 @@ def _find_way(
     with session.reading():
         from cms.fleet.deployment import Deployment, DesiredState, desired_state, transition
         from cms.fleet.deployment.observation.devices import renumber_gpus
+        from cms.fleet.deployment.observation.sources import read_possible
         from cms.fleet.serving.plan_document import plan_from_json
         from cms.values.numbers import shown
 
         start = fleets.read_fleet(current)
         to: Deployment | DesiredState
         if kind != "cms-plan":
-            to = fleets.deployment_of(document)
+            to = read_possible(document)
             start, to = renumber_gpus(start, to), renumber_gpus(to, start)
             if not is_ours:
                 what = "it decides itself what lies where, and so does a deployment; give a plan"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,15 +65,14 @@ def export(
     def document() -> dict[str, Any]:
         said: dict[str, Any] = {
             "targets": {
-                name: options.attributes(each, "losses order executables")
-                | {"files": dict(each.files)}
+                name: options.attributes(each, "losses order executables files")
                 for name, each in exports.items()
             }
         }
         if advertise:
+            offers = tools.advertise(meant)
             said["advertised"] = [
-                {"node": each.node, "strategy": each.strategy, "resources": dict(each.resources)}
-                for each in tools.advertise(meant)
+                options.attributes(each, "node strategy resources") for each in offers
             ]
         return said
 
@@ -92,10 +92,9 @@ def export_options(session: Session, current: cms.fleet.Deployment | None = None
     from cms.fleet.deployment.export import ExportOptions
 
     given = session.fleet.export
-    merge = session.beside(given.merge)
     told: dict[str, Any] = dict(given) | {
         "now": current,
-        "merge": None if merge is None else read_source(merge, holds="a mig-parted file"),
+        "merge": session.read_beside(given.merge, partial(read_source, holds="a mig-parted file")),
         "slurm_types": FrozenMap(given.slurm_types),
         "slurm_nodes": FrozenMap(given.slurm_nodes),
         "base": tuple(_manifests(session.folder / path for path in given.base)),

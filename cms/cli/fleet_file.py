@@ -23,7 +23,6 @@ from .session import session_of
 
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
-    from cms.fleet.serving import TimeSharing
     from cms.fleet.serving.gpus_used import AvailableGpus
     from cms.problem.parts import GroupLimit
 
@@ -194,21 +193,21 @@ def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str,
     return {name: value for name, value in found.items() if value not in (None, [])}
 
 
-def read_time_sharing(session: Session, rule: str | None) -> TimeSharing:
-    """Return the terms on which services share instances."""
+def read_time_sharing(session: Session, rule: str | None) -> dict[str, Any]:
+    """Return the terms on which services share instances, as `build_problem` takes them."""
     from cms.fleet.serving import Headroom, TimeSharing
     from cms.fleet.serving.time_sharing import DEFAULT_FRAME_RULE, read_overheads
 
     given = session.fleet.time_sharing
-    more = None
+    known = TimeSharing(rule or DEFAULT_FRAME_RULE).rule  # another is refused before tables are
+    terms: dict[str, Any] = {"sharing": "time", "rule": known}
+    terms |= {"max_services": given.max_services, "splits": given.splits}
     if given.headroom is not None:
-        table = session.beside(given.batching_overheads)
-        more = Headroom(given.headroom, None if table is None else read_overheads(table))
+        overheads = session.read_beside(given.batching_overheads, read_overheads)
+        terms["headroom"] = Headroom(given.headroom, overheads)
     elif given.batching_overheads is not None:
         raise usage_error("it goes with headroom", "[time_sharing] batching_overheads")
-    return TimeSharing(
-        rule or DEFAULT_FRAME_RULE, given.max_services, given.splits or "pairs", more
-    )
+    return terms
 
 
 def read_slowdowns(session: Session) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -216,8 +215,7 @@ def read_slowdowns(session: Session) -> tuple[dict[str, Any], tuple[str, ...]]:
     from cms.fleet.serving import predicted, read_interference, read_utilisations
 
     given = session.fleet.time_sharing
-    pairs, utilisations = session.beside(given.interference), session.beside(given.utilisations)
-    if pairs is None:
+    if given.interference is None:
         for name in ("utilisations", "classes"):
             if getattr(given, name) is not None:
                 raise usage_error("it goes with interference", f"[time_sharing] {name}")
@@ -225,8 +223,8 @@ def read_slowdowns(session: Session) -> tuple[dict[str, Any], tuple[str, ...]]:
     if given.splits == "any":
         what = "'any': what slows a batch is measured beside one other share; leave one of both out"
         raise usage_error(what, "[time_sharing] splits")
-    table = read_interference(pairs)
+    table = read_interference(session.folder / given.interference)
     said: tuple[str, ...] = ()
-    if utilisations is not None:
-        table, said = predicted(table, read_utilisations(utilisations))
+    if (known := session.read_beside(given.utilisations, read_utilisations)) is not None:
+        table, said = predicted(table, known)
     return {"interference": table, "classes": given.classes}, said

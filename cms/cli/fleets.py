@@ -12,7 +12,6 @@ from .options import duration, usage_error
 from .session import Exit, Session, open_document
 
 if TYPE_CHECKING:
-    from cms.files import Parsed
     from cms.fleet.deployment import Deployment, Kind
     from cms.fleet.deployment.transition import Impossible
     from cms.fleet.hardware import Gpu
@@ -22,19 +21,14 @@ _NOWHERE = "(plan)"
 
 def read_fleet(path: Path) -> Deployment:
     """Read a deployment that something is to be done with."""
+    from cms.fleet.deployment.observation.sources import read_possible
+
     kind, document = open_document(path)
     if kind == "cms-plan":
         raise usage_error(
             f"{path} is a plan, which says nothing of numbered GPUs; place it first: "
             f"cms plan {path} --nodes nodes.csv -o target.json"
         )
-    return deployment_of(document)
-
-
-def deployment_of(document: Parsed) -> Deployment:
-    """Build a deployment that can be as it is written."""
-    from cms.fleet.deployment.observation.sources import read_possible
-
     return read_possible(document)
 
 
@@ -61,21 +55,17 @@ def read_known(path: Path) -> Deployment:
     kind, document = open_document(path)
     if kind == "cms-transition":
         known, works = on_the_way(transition_from_json(document))
-        kinds = _of_kinds(known, works, known.devices)
+        kinds = of_kinds(known, works, known.devices)
         return replace(known, nodes=(*known.nodes, *kinds.nodes))
     if kind != "cms-plan":
         return deployment_from_json(document)
     wanted = desired_state(plan_from_json(document))
     known = Deployment((), wanted.services, wanted.rule)
-    return _of_kinds(known, wanted.counts, wanted.devices)
+    return of_kinds(known, wanted.counts, wanted.devices)
 
 
-def without_places(meant: Deployment) -> Deployment:
+def of_kinds(known: Deployment, kinds: Iterable[Kind], devices: Mapping[str, Gpu]) -> Deployment:
     """Return what is meant to run as kinds of instances alone: nothing follows from a place."""
-    return _of_kinds(meant, meant.kinds(), meant.devices)
-
-
-def _of_kinds(known: Deployment, kinds: Iterable[Kind], devices: Mapping[str, Gpu]) -> Deployment:
     from cms.fleet.deployment import FleetGpu, FleetNode, Instance, StartSource
 
     cards = tuple(

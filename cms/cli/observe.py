@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from . import options
 from .check import Rechecked, answer
 from .command import command
 from .export import TARGET
-from .fleets import read_fleet, read_known, refuse_stale, without_places
+from .fleets import of_kinds, read_fleet, read_known, refuse_stale
 from .options import File, Text, Texts, find_gpu
 from .session import Exit, Session, open_document
 
@@ -65,12 +66,8 @@ def observe(
             raise options.usage_error(str(fault), named) from None
         first, more = ", ".join(sources[:3]), len(sources) - 3
         title = f"{first} and {more} more" if more > 0 else first
-        session.show(
-            lambda: deployment_to_json(found),
-            lambda: deployment_page(found, title, lost=True),
-            output,
-            picture,
-        )
+        view = partial(deployment_page, found, title, lost=True)
+        session.show(partial(deployment_to_json, found), view, output, picture)
     return Exit.ANSWER
 
 
@@ -114,7 +111,8 @@ def report_drift(
 
         path, target = _meant(against)
         label = session.fleet.observation.service_label
-        observed = seen(sources, node, without_places(target), gpu, label, target)
+        kinds = of_kinds(target, target.kinds(), target.devices)
+        observed = seen(sources, node, kinds, gpu, label, target)
         target = renumber_gpus(target, observed.deployment)
         found = verifying.settle_guesses(renumber_gpus(observed.deployment, target), target)
         for warning in observed.warnings:

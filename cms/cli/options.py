@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from fractions import Fraction
@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 import typer
 
 import cms.fleet
-from cms.errors import CmsError, InvalidOption
+from cms.errors import CmsError
 from cms.files.numerals import is_whole
 from cms.plugin.registry import PluginError, UnknownInstance
+from cms.values.frozen import FrozenMap
 from cms.values.names import nearest
 from cms.values.numbers import exact
 
@@ -62,21 +63,22 @@ def declare(name: str, command: str = "common") -> Any:
     said = find_declaration(name, command)
     more: dict[str, Any] = {"hidden": "listed" in said or "hidden" in said}
     more |= {key: said[key] for key in ("metavar", "help", "min", "max") if key in said}
+
+    def offered(incomplete: str) -> list[str]:
+        found = load_named(said["names"])
+        every: Iterable[str] = found() if callable(found) else found
+        return [each for each in every if each.startswith(incomplete)]
+
     if "names" in said:
-        more["autocompletion"] = offering_from(*said["names"].split(":"))
+        more["autocompletion"] = offered
     make = typer.Argument if said.get("argument") else typer.Option
     return make(*said.get("flags", ()), **more)
 
 
-def offering_from(module: str, name: str) -> Callable[[str], list[str]]:
-    """Offer the names in a table of a module, or by a function, imported when a shell asks."""
-
-    def offered(incomplete: str) -> list[str]:
-        found = getattr(import_module(module), name)
-        every: Iterable[str] = found() if callable(found) else found
-        return [each for each in every if each.startswith(incomplete)]
-
-    return offered
+def load_named(home: str) -> Any:
+    """Return what ``module:NAME`` is called; the module is imported when it is asked for."""
+    module, _, name = home.partition(":")
+    return getattr(import_module(module), name)
 
 
 # Where this class lives differs between versions of Typer; that it is this base does not.
@@ -256,24 +258,24 @@ def gpu_keys() -> Iterable[str]:
 
 def find_gpu(name: str, option: str = "") -> cms.fleet.Gpu:
     """Return a GPU by key or product name, or read it from a user's own device file."""
-    from cms.fleet.hardware.catalogue import is_device_file, likely_gpus
+    from cms.fleet.hardware import catalogue
 
-    if is_device_file(name):
+    if catalogue.is_device_file(name):
         return cms.fleet.read_gpu(name)
-    try:
-        return cms.fleet.get_gpu(name)
-    except InvalidOption:
-        guess = likely_gpus(name) or (
-            f"expected a product name, one of {', '.join(gpu_keys())}, or the path of a device "
-            "file, .yaml or .json"
-        )
-        raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None
+    if (found := catalogue.find_gpu(name)) is not None:
+        return found
+    guess = catalogue.likely_gpus(name) or (
+        f"expected a product name, one of {', '.join(gpu_keys())}, or the path of a device file, "
+        ".yaml or .json"
+    )
+    raise usage_error(f"unknown GPU {name!r}; {guess}", option)
 
 
 def attributes(it: object, names: str) -> dict[str, Any]:
     """Return attributes of these names, sequences as lists: for a JSON document."""
     values = ((name, getattr(it, name)) for name in names.split())
-    return {name: [*each] if isinstance(each, tuple) else each for name, each in values}
+    plain = ((name, dict(each) if isinstance(each, FrozenMap) else each) for name, each in values)
+    return {name: [*each] if isinstance(each, tuple) else each for name, each in plain}
 
 
 def names_of(kind: type[Any]) -> list[str]:

@@ -151,7 +151,10 @@ class Placer:
 
     def compact(self, max_restarts: str | None, free: str, title: str) -> int:
         """Put what runs together on the fewest GPUs or nodes."""
-        most = _numbers(max_restarts)
+        most, expected = list[int | None]([None]), "a whole number, or several: 0,2,5"
+        if max_restarts is not None:
+            parts = max_restarts.split(",")
+            most = [options.whole(each.strip(), "--max-restarts", expected) for each in parts]
         options.require_known(free, FREED, "--free")
 
         def search() -> list[Compacted]:
@@ -243,19 +246,16 @@ class Placer:
 
         given = self.session.fleet.placement
         try:
-            own = cms.fleet.PlacementConstraints(
-                given.min_replicas, given.spread, given.anti_affinity, given.max_per_gpu,
-                given.survive,
-            )  # fmt: skip
+            own = cms.fleet.PlacementConstraints(**{k: v for k, v in given if k != "as_grouped"})
             columns, there = placement_constraints(services), {each.name for each in services}
             gone = [name for name in (columns | own).services if name not in there]
             left, fix = set(gone if self.drop is None else self.drop), ""
             if gone and self.drop is None:  # only the table tells left out services from misspelt
-                table = self.session.beside(self.session.fleet.tables.services)
-                rows = () if table is None else cms.fleet.read_services(table, self.session.columns)
-                left &= {one.name for one in rows}
+                read = partial(cms.fleet.read_services, called=self.session.columns)
+                rows = self.session.read_beside(self.session.fleet.tables.services, read)
+                left &= {one.name for one in rows or ()}
                 fix = "; leave it out of [placement]"
-                fix += ", or give the services' table in [tables]" * (table is None)
+                fix += ", or give the services' table in [tables]" * (rows is None)
             own = own.without_services(left)
             own.require(services)
         except InvalidOption as fault:
@@ -316,11 +316,3 @@ def _count_instances(fleet: cms.fleet.Deployment) -> list[Counter[Hashable]]:
             placed[card.name, each.place, does] += 1
             alike[card.gpu.key, does] += 1
     return [running, placed, alike]
-
-
-def _numbers(text: str | None) -> list[int | None]:
-    """Read the numbers of restarts, one or more."""
-    if text is None:
-        return [None]
-    expected = "a whole number, or several: 0,2,5"
-    return [options.whole(part.strip(), "--max-restarts", expected) for part in text.split(",")]

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from cms.fleet.serving.posing import AnyServing
 
 
+#: Options that go with --current and --compact, and those that do not go with --time-sharing.
+_OF_CURRENT, _OF_COMPACT = ("extra_cost", "compact"), ("max_restarts", "free")
+_OF_ONE_SERVICE = ("load_curves", "current", "balance")
+
+
 @dataclass(kw_only=True)
 class PlanOptions(options.OptionGroup):
     """Options about services, operating points and GPUs; what is not given is None or empty."""
@@ -120,12 +125,9 @@ class PlanOptions(options.OptionGroup):
             if self.load_curves is not None:
                 curves = cms.fleet.read_load_curves(self.load_curves)
             return cms.fleet.build_problem(*given, rule=own.rule, load_curves=curves, **how)
-        terms = read_time_sharing(session, self.rule)
+        how |= read_time_sharing(session, self.rule)
         beside, said = read_slowdowns(session)
-        how |= beside | {"splits": terms.splits, "headroom": terms.headroom}
-        shared: AnyServing = cms.fleet.build_problem(
-            *given, sharing="time", rule=terms.rule, max_services=terms.max_services, **how
-        )
+        shared: AnyServing = cms.fleet.build_problem(*given, **how | beside)
         return replace(shared, warnings=(*shared.warnings, *said))
 
     def _gpus(self, own: cms.fleet.Scenario) -> list[cms.fleet.Gpu]:
@@ -169,9 +171,7 @@ def plan(
     given, to = options.given_options(session.context), (output, picture)
     if inputs.time_sharing and "load_curves" not in given:
         inputs.load_curves = None  # of fleet.toml: for instances that serve one service each
-    extra = Fraction(0)
-    if extra_cost is not None:
-        extra = options.number(extra_cost, "the cost", "--extra-cost")
+    extra = options.number(0 if extra_cost is None else extra_cost, "the cost", "--extra-cost")
     _refuse_opposites(session, inputs)
     with session.reading():
         placer = None
@@ -248,10 +248,6 @@ def _refuse_opposites(session: Session, inputs: PlanOptions) -> None:
     """Refuse options that do not go together."""
     context, values = session.context, session.context.params
     given = {name for name in options.given_options(context) if str(values[name]) != "none"}
-
-    def refuse(name: str, why: str) -> None:
-        raise options.usage_error(why, options.spelling(name))
-
     if "published" in given and {"services", "operating_points"} & given:
         raise options.usage_error("give --published or the two files, not both")
     placing_only = "nodes current gpu max_age time_limit picture output"
@@ -261,18 +257,14 @@ def _refuse_opposites(session: Session, inputs: PlanOptions) -> None:
     if values["compact"]:
         why = "--compact plans nothing new; leave one of them out"
         options.refuse_others(context, f"compact max_restarts free {placing_only}", why)
-    for name, other in (
-        ("extra_cost", "current"), ("compact", "current"), ("max_restarts", "compact"),
-        ("free", "compact"),
-    ):  # fmt: skip
-        if name in given and other not in given:
-            refuse(name, f"it goes with --{other}")
-    if values["balance"] and "current" in given:
-        why = "--current chooses the instances that run before all; leave out one of them"
-        refuse("balance", why)
-    for name in ("load_curves", "current", "balance"):
-        if inputs.time_sharing and name in given and values[name]:
-            refuse(
-                name,
-                "it is for instances that serve one service each; leave it or --time-sharing out",
-            )
+    first = "--current chooses the instances that run before all; leave out one of them"
+    alone = "it is for instances that serve one service each; leave it or --time-sharing out"
+    refused = [
+        *((name, "current" not in given, "it goes with --current") for name in _OF_CURRENT),
+        *((name, "compact" not in given, "it goes with --compact") for name in _OF_COMPACT),
+        ("balance", values["balance"] and "current" in given, first),
+        *((name, inputs.time_sharing and values[name], alone) for name in _OF_ONE_SERVICE),
+    ]
+    for name, is_wrong, why in refused:
+        if name in given and is_wrong:
+            raise options.usage_error(why, options.spelling(name))

@@ -23,23 +23,17 @@ _WIPE = "\r\x1b[K"
 class Doing:
     """What is being done, and since when: on a terminal one line that is rewritten, by a thread."""
 
-    def __init__(
-        self,
-        stream: TextIO | None,
-        what: str,
-        *,
-        first: float = FIRST_LINE_SECONDS,
-        every: float = EVERY_SECONDS,
-    ) -> None:
+    def __init__(self, stream: TextIO | None, what: str) -> None:
         self.lines = 0
-        self._stream, self._what, self._first, self._every = stream, what, first, every
+        self._stream, self._what = stream, what
         self._rewrites = stream is not None and stream.isatty()
         self._began = self._last = time.monotonic()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._write, name="cms-progress", daemon=True)
 
     def __enter__(self) -> Self:
-        self._start()
+        if self._stream is not None:
+            self._thread.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -51,12 +45,8 @@ class Doing:
         if self._thread.is_alive():  # it may be blocked on a terminal that a person has paused
             self._thread.join(timeout=0.2)
 
-    def _start(self) -> None:
-        if self._stream is not None:
-            self._thread.start()
-
     def _write(self) -> None:
-        over = self._over.wait(max(0, self._began + self._first - time.monotonic()))
+        over = self._over.wait(max(0, self._began + FIRST_LINE_SECONDS - time.monotonic()))
         while not over:
             now = time.monotonic()
             if self._is_due(now - self._last):
@@ -88,23 +78,17 @@ class Doing:
 class CountProgress(Doing):
     """How much is done of what is counted: a bar on a terminal, else a line every five seconds."""
 
-    def __init__(self, stream: TextIO | None, *, what: str = "requests", **how: float) -> None:
-        super().__init__(stream, what, **how)
+    def __init__(self, stream: TextIO | None, what: str = "requests") -> None:
+        super().__init__(stream, what)
         self.begun = False
         self._state = 0, 0, ""
 
     def __call__(self, done: int, expected: int, doing: str = "") -> None:
         """Take note of how many there are, of how many, and in which part of a run."""
-        self._state = done, expected, doing
-        if not self.begun:
-            self.begun = True
-            self._start()
-
-    def __enter__(self) -> Self:
-        return self
+        self._state, self.begun = (done, expected, doing), True
 
     def _is_due(self, seconds: float) -> bool:
-        return self._rewrites or self.lines == 0 or seconds >= self._every
+        return self.begun and (self._rewrites or self.lines == 0 or seconds >= EVERY_SECONDS)
 
     def _text(self, seconds: float) -> str:
         done, expected, doing = self._state
@@ -120,8 +104,8 @@ class CountProgress(Doing):
 class Progress(Doing):
     """The log of a run, also while nothing improves; its instance is ``on_improvement``."""
 
-    def __init__(self, stream: TextIO, what: str = "best", **how: float) -> None:
-        super().__init__(stream, what, **how)
+    def __init__(self, stream: TextIO, what: str = "best") -> None:
+        super().__init__(stream, what)
         self._rewrites = False
         self._state: cms.Incumbent | None = None
         self._printed: cms.Incumbent | None = None
@@ -137,7 +121,7 @@ class Progress(Doing):
 
     def _is_due(self, seconds: float) -> bool:
         improved = self._state is not self._printed
-        return improved or self.lines == 0 or seconds >= self._every
+        return improved or self.lines == 0 or seconds >= EVERY_SECONDS
 
     def _text(self, seconds: float) -> str:
         self._printed = self._state

@@ -111,15 +111,10 @@ def replan(
             options.share(settings.hysteresis, "hysteresis"), settings.regrouped,
         )  # fmt: skip
         if time_sharing:
-            each = read_time_sharing(session, rule)
-            how |= {
-                "sharing": "time", "rule": each.rule, "max_services": each.max_services,
-                "splits": each.splits, "headroom": each.headroom,
-            }  # fmt: skip
+            how |= read_time_sharing(session, rule)
         else:
-            curves = session.beside(session.fleet.tables.load_curves)
-            load_curves = None if curves is None else read_load_curves(curves)
-            how |= {"rule": rule, "load_curves": load_curves}
+            curves = session.read_beside(session.fleet.tables.load_curves, read_load_curves)
+            how |= {"rule": rule, "load_curves": curves}
         ahead = room.forecast_of(forecast)
         path = trace or rates
         assert path is not None

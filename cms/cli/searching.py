@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import nullcontext, suppress
+from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cms.fleet
@@ -92,11 +94,8 @@ def search(
             log(incumbent)
 
     with log or nullcontext():
-        return heard(
-            session,
-            lambda: cms.solve(problem, **arguments, on_improvement=improved),
-            patient=has_schedule.is_set,
-        )
+        call = partial(cms.solve, problem, **arguments, on_improvement=improved)
+        return heard(session, call, patient=has_schedule.is_set)
 
 
 def bounded_beside(
@@ -133,13 +132,8 @@ def sufficient_groups(
     if solution.status != "infeasible" or not isinstance(problem, cms.Problem):
         return
     for group in problem.group_limits:
-        rest = problem.replace(
-            machine_types=[
-                cms.MachineType(it.name, group.weights.get(it.name, 0), it.limit)
-                for it in problem.machine_types
-            ],
-            group_limits=[other for other in problem.group_limits if other is not group],
-        )
+        others = [other for other in problem.group_limits if other is not group]
+        rest = _at_costs(problem, group.weights, others)
         found = _solve_beside(session, rest, how, SHORTAGE_SECONDS, "looking at group limits")
         if found is not None and found.cost is not None:
             proved = ", proved least" if found.status == "optimal" else ""
@@ -159,19 +153,23 @@ def on_fewest(
         return solution
     priced = {key: cost for key, cost in costs.items() if cost}
     name = "at the least cost" + "'" * len(problem.group_limits)
-    fewest = problem.replace(
-        machine_types=[
-            cms.MachineType(it.name, int(it.name in costs), it.limit)
-            for it in problem.machine_types
-        ],
-        group_limits=[*problem.group_limits, cms.GroupLimit(name, priced, solution.cost)],
-    )
+    groups = [*problem.group_limits, cms.GroupLimit(name, priced, solution.cost)]
+    fewest = _at_costs(problem, dict.fromkeys(costs, 1), groups)
     found = _solve_beside(
         session, fewest, how, GROWTH_SECONDS, "looking for fewer GPUs", start=solution.schedule
     )
     if found is None or found.cost is None:
         return solution
     return with_schedule(problem, solution, found.schedule)
+
+
+def _at_costs(
+    problem: cms.Problem, costs: Mapping[str, Fraction | int], groups: Sequence[cms.GroupLimit]
+) -> cms.Problem:
+    types = [
+        cms.MachineType(it.name, costs.get(it.name, 0), it.limit) for it in problem.machine_types
+    ]
+    return problem.replace(machine_types=types, group_limits=groups)
 
 
 def _solve_beside(

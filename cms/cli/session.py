@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from enum import IntEnum
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import typer
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from .settings import Fleet
 
+T = TypeVar("T")
 Document = Callable[[], Mapping[str, Any]]
 _WIDTH_OF_FILES = 100
 """Columns of a report that goes to a file or a pipe, so that two runs compare line by line."""
@@ -77,9 +78,9 @@ class Session:
         """Other names of columns, by ``[tables] map``."""
         return self.fleet.tables.map
 
-    def beside(self, file: str | None) -> Path | None:
-        """Return the path of a file that the settings name."""
-        return None if file is None else self.folder / file
+    def read_beside(self, file: str | None, read: Callable[[Path], T]) -> T | None:
+        """Read a file that the settings name, if they do."""
+        return None if file is None else read(self.folder / file)
 
     def begin(self, output: Path | None, *, json: bool = False, quiet: bool = False) -> Path | None:
         """Take note of the output options; return the file to write. ``-o -`` is ``--json``."""

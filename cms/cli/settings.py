@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 from fractions import Fraction
-from importlib import import_module
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
@@ -40,9 +39,7 @@ def _one_of(*homes: str) -> f.Value:
     """Declare one of the names in ``module:CONSTANT``, loaded where a file gives one."""
 
     def read(value: Any) -> str:
-        known: list[str] = []
-        for module, _, constant in (home.partition(":") for home in homes):
-            known += map(str, getattr(import_module(module), constant))
+        known = [str(each) for home in homes for each in options.load_named(home)]
         if value not in known:
             raise f.refusal(one_of(known), fix=nearest(value, known, lead=""))
         return str(value)
@@ -50,16 +47,9 @@ def _one_of(*homes: str) -> f.Value:
     return f.Value(read)
 
 
-def _survive(text: str, option: str) -> None:
-    from cms.fleet.placement import PlacementConstraints
-
-    PlacementConstraints(survive=text)
-
-
-def _forecast(text: str, option: str) -> None:
-    from cms.fleet.replanner import forecast_of
-
-    forecast_of(text)
+def _given_to(home: str, name: str) -> f.Value:
+    """Declare a text that the function in ``module:FUNCTION`` takes under a name."""
+    return _words(lambda text, _: options.load_named(home)(**{name: text}))
 
 
 _Share = Annotated[str, _words(options.share)]
@@ -71,13 +61,10 @@ _Rule = Annotated[
 ]
 _Home = Annotated[str, _one_of("cms.fleet.placement.constraints:DOMAINS")]
 _LimitBy = Annotated[str, _one_of("cms.fleet.colocation.predictor.predictor:LIMITS_BY")]
+_Survive = Annotated[str, _given_to("cms.fleet.placement:PlacementConstraints", "survive")]
+_Forecast = Annotated[str, _given_to("cms.fleet.replanner:forecast_of", "text")]
 _Percent = Annotated[int, f.whole(0, 100)]
-
-
-def _read_durations(value: Any) -> Any:
-    from cms.fleet.deployment.transition.durations import build_durations
-
-    return build_durations(value)
+_DURATIONS = "cms.fleet.deployment.transition.durations:build_durations"
 
 
 def _read_day(value: Any) -> Any:
@@ -179,7 +166,7 @@ class Placement(m.Part):
     spread: dict[str, _Home] = Field(default_factory=dict)
     anti_affinity: tuple[tuple[f.Text, f.Text], ...] = ()
     max_per_gpu: dict[str, f.AtLeastOne] = Field(default_factory=dict)
-    survive: Annotated[str, _words(_survive)] | None = None
+    survive: _Survive | None = None
     as_grouped: f.Flag = False
 
 
@@ -198,7 +185,7 @@ class Transition(m.Part):
     floors: dict[str, _Share] = Field(default_factory=dict)
     spare: Annotated[str, _words(options.spare)] | None = None
     parallel: f.AtLeastOne | None = None
-    durations: Annotated[Any, f.Value(_read_durations)] = None
+    durations: Annotated[Any, f.Value(lambda value: options.load_named(_DURATIONS)(value))] = None
 
 
 class Apply(m.Part):
@@ -240,7 +227,7 @@ class Export(m.Part):
 class Replanning(m.Part):
     """When a change of plans is worth what it costs."""
 
-    forecast: Annotated[str, _words(_forecast)] | None = None
+    forecast: _Forecast | None = None
     every: _Seconds | None = None
     horizon: _Seconds = "4h"
     lead: _Seconds = "30min"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,7 +22,7 @@ from cms.plugin.registry import load_function
 from . import options
 from .check import OF_TWO, recheck, say_what_does_not_hold
 from .command import command
-from .fleets import deployment_of, read_fleet, refuse_stale
+from .fleets import read_fleet, refuse_stale
 from .options import File, Text, Texts, find_gpu, load_published, usage_error
 from .searching import counted
 from .session import Exit, Session, open_document
@@ -149,8 +150,8 @@ def show(
         return say_what_does_not_hold(session, faults)
     points: Sequence[RatePoint] | str = _points(session, found, how) if read and drawn else ()
     if read:
-        sources = tuple(str(each) for each in (file, second) if each is not None)
-        found = _page(session, kind, found, called, sources, points)
+        sources = str(file) if second is None else (str(file), str(second))
+        found = _page_of(session, kind, points)(found, called, sources)
     session.quiet = session.quiet or str(output) == "-"
     session.show(lambda: said or _document(kind, read, points), lambda: found, None, picture)
     if output is not None:
@@ -196,29 +197,20 @@ def _points(session: Session, found: object, how: dict[str, Any]) -> Sequence[Ra
         return f"Not drawn: {fault}."
 
 
-def _page(
-    session: Session,
-    kind: str,
-    found: Any,
-    title: str,
-    sources: tuple[str, ...],
-    points: Sequence[RatePoint] | str,
-) -> Page:
+def _page_of(session: Session, kind: str, points: Sequence[RatePoint] | str) -> Callable[..., Page]:
+    """Return what makes a page of a kind of document, its title and its file."""
     from cms.fleet.report import colocation, deployments, plans, simulations, transitions
 
-    given = found, title, sources[0]
-    if kind == "cms-transition":
-        own = session.fleet.transition.durations
-        return transitions.transition_page(*given, durations=own)
-    if kind == "cms-colocation-problem":
-        posed, answer = found
-        return colocation.colocation_page(posed, answer, title, sources)
-    if kind == "cms-simulation":
-        return simulations.simulation_page(*given)
-    if kind == "cms-colocation-day":
-        return simulations.shared_day_page(*given)
-    draw = deployments.deployment_page if kind == "cms-deployment" else plans.plan_page
-    return draw(*given, points)
+    own = session.fleet.transition.durations
+    pages: dict[str, Callable[..., Page]] = {
+        "cms-plan": partial(plans.plan_page, curve=points),
+        "cms-deployment": partial(deployments.deployment_page, curve=points),
+        "cms-transition": partial(transitions.transition_page, durations=own),
+        "cms-simulation": simulations.simulation_page,
+        "cms-colocation-day": simulations.shared_day_page,
+        "cms-colocation-problem": lambda both, *more: colocation.colocation_page(*both, *more),
+    }
+    return pages[kind]
 
 
 def _document(
@@ -248,10 +240,11 @@ def _differ(
     """Return what is kept, restarted, created and deleted, as a page and as JSON."""
     from cms.fleet.deployment.difference import difference, join_services
     from cms.fleet.deployment.observation.devices import renumber_gpus
+    from cms.fleet.deployment.observation.sources import read_possible
     from cms.fleet.deployment.verifying import settle_guesses
     from cms.fleet.report.deployments import difference_page
 
-    before, after = deployment_of(document), read_fleet(target)
+    before, after = read_possible(document), read_fleet(target)
     before, after = renumber_gpus(before, after), renumber_gpus(after, before)
     refuse_stale(session, before, max_age, written=True)
     found = difference(settle_guesses(before, after), after)

@@ -20,7 +20,6 @@ from cms.values.words import count
 from . import options
 from .colocate import read_predicted
 from .command import command
-from .fleets import deployment_of
 from .options import File, Text, Texts, usage_error
 from .searching import counted
 from .session import Exit, Session, is_pipe, open_document
@@ -145,9 +144,10 @@ def simulate(
 def _realised(document: Parsed) -> cms.fleet.Plan:
     """Return the plan of a deployment, with the instances that the deployment has."""
     from cms.fleet.deployment import FleetGpu, desired_state
+    from cms.fleet.deployment.observation.sources import read_possible
     from cms.fleet.placement.gpu_group import kind_of
 
-    found, path = deployment_of(document), document.source.name
+    found, path = read_possible(document), document.source.name
     plan = found.plan
     if plan is None:
         raise FileError(path, "this deployment says nothing of rates", expected="a placed plan")

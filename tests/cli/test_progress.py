@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -30,9 +31,15 @@ def incumbent(cost: int | None, bound: int, source: str = "auto") -> Incumbent:
     return Incumbent(0.1, None if cost is None else Fraction(cost), Fraction(bound), None, source)
 
 
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cms.cli.progress.FIRST_LINE_SECONDS", 0)
+    monkeypatch.setattr("cms.cli.progress.EVERY_SECONDS", 0.3)
+
+
 def test_a_long_run_logs_improvements_and_goes_on_without_any() -> None:
     stream = io.StringIO()
-    with Progress(stream, "GPUs", first=0, every=0.3) as log:
+    with Progress(stream, "GPUs") as log:
         wait_until(lambda: log.lines >= 1)
         log(incumbent(13, 11))
         wait_until(lambda: "13" in stream.getvalue())
@@ -44,11 +51,8 @@ def test_a_long_run_logs_improvements_and_goes_on_without_any() -> None:
 
 
 def test_a_reader_that_has_gone_does_not_stop_the_run() -> None:
-    class Closed(io.StringIO):
-        def write(self, text: str) -> int:
-            raise BrokenPipeError
-
-    with Progress(Closed(), "GPUs", first=0, every=0.01) as log:
+    gone = Mock(isatty=lambda: False, write=Mock(side_effect=BrokenPipeError))
+    with Progress(gone, "GPUs") as log:
         wait_until(lambda: log.lines >= 1)
 
 
@@ -64,7 +68,7 @@ class Terminal(io.StringIO):
 
 def test_on_a_terminal_a_line_says_what_is_being_done_and_is_wiped_away() -> None:
     stream = Terminal()
-    with Doing(stream, "reading the files", first=0):
+    with Doing(stream, "reading the files"):
         wait_until(lambda: "reading" in stream.getvalue())
     begin, *lines, end = stream.getvalue().split("\r")
     assert (begin, end) == ("", "\x1b[K")
@@ -73,7 +77,7 @@ def test_on_a_terminal_a_line_says_what_is_being_done_and_is_wiped_away() -> Non
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
 def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(stream: io.StringIO) -> None:
-    with CountProgress(stream, first=0, every=0.3) as progress:
+    with CountProgress(stream) as progress:
         for done in (25, 80):
             progress(done, 100)
             wait_until(lambda done=done: f"{done} %" in stream.getvalue())
@@ -83,21 +87,19 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(stream: io.StringIO
     assert shown[-1] == ("\x1b[K" if stream.isatty() else "")
 
 
-def test_what_is_over_soon_or_goes_to_a_file_says_nothing() -> None:
-    short = io.StringIO()
-    with Progress(short, "GPUs") as progress:
+def test_what_is_over_soon_or_goes_to_a_file_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Doing(file := io.StringIO(), "reading the files"):
+        pass
+    monkeypatch.setattr("cms.cli.progress.FIRST_LINE_SECONDS", 1e6)
+    short, terminal = io.StringIO(), Terminal()
+    with Progress(short, "GPUs") as progress, Doing(terminal, "reading the files"):
         progress(incumbent(3, 1))
-    assert short.getvalue() == ""
-    for stream, first in ((Terminal(), 1e6), (io.StringIO(), 0)):
-        with Doing(stream, "reading the files", first=first):
-            pass
-        assert stream.getvalue() == ""
+    assert (file.getvalue(), short.getvalue(), terminal.getvalue()) == ("", "", "")
 
 
 def test_an_answer_makes_way_for_itself(monkeypatch: Any) -> None:
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
-    monkeypatch.setattr("cms.cli.progress.Doing.__init__.__kwdefaults__", {"first": 0, "every": 5})
     session = Session(CommandCtrlC())
     with session.reading():
         wait_until(lambda: "reading" in stream.getvalue())
@@ -131,11 +133,9 @@ PLUGIN = """
 import sys, time
 from dataclasses import dataclass
 from cms import Schedule, Support
-
 @dataclass(frozen=True)
 class Options:
     kind: str = "polite"
-
 class Slow:
     name = "slow"
     options_type = Options

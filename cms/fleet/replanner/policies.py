@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ...errors import InvalidOption, InvalidProblem
 from ...values.names import nearest
 from ..deployment import Deployment, FleetGpu, FleetNode, Mode, desired_state
-from ..deployment.transition import Durations, Impossible, reorganise
+from ..deployment.transition import Durations, Impossible, Transition, reorganise
 from ..deployment.transition.curves import capacity_curves
 from ..hardware import Gpu
 from ..placement import PlacementInfeasible, place
@@ -230,9 +230,12 @@ def play(
         return Running(has, planner.cost_of(deployments[-1][1]), at_s < busy_until_s)
 
     plans = policy.plans(scene, running)
-    first = _place_first(fleet, next(plans)[1])
-    if not isinstance(first, Deployment):
-        raise InvalidProblem(f"the first plan of {policy.name} does not fit: {first}")
+    _, plan = next(plans)
+    shares = isinstance(plan.serving, SharedServing)
+    placed = reorganise(fleet, plan) if shares else place(desired_state(plan), fleet)
+    if isinstance(placed, Impossible | PlacementInfeasible):
+        raise InvalidProblem(f"the first plan of {policy.name} does not fit: {placed}")
+    first = placed.target if isinstance(placed, Transition) else placed.deployment
     deployments = [(_NOTHING, first)]
     # of each service, from when on it has how many requests per second
     capacity = {it.name: [(_NOTHING, first.capacity(it.name))] for it in planner.services}
@@ -260,15 +263,6 @@ def play(
         shortage_s(scene.courses, capacity, end_s), tuple(refused),
         tuple((at_s, count_gpus(deployment)) for at_s, deployment in deployments),
     )  # fmt: skip
-
-
-def _place_first(fleet: Deployment, plan: Plan) -> Deployment | PlacementInfeasible | Impossible:
-    """Put a plan on empty GPUs."""
-    if isinstance(plan.serving, SharedServing):
-        found = reorganise(fleet, plan)
-        return found if isinstance(found, Impossible) else found.target
-    placed = place(desired_state(plan), fleet)
-    return placed if isinstance(placed, PlacementInfeasible) else placed.deployment
 
 
 def shortage_s(

@@ -191,7 +191,12 @@ def replan(
     terms = terms or Terms()
     names = [each.name for each in planner.services]
     same_services(history, names)
-    _refuse_unknown_work(now, names)
+    for card, each in now.instances():
+        if each.work is not None and each.is_managed and (it := each.work.service) not in names:
+            raise InvalidProblem(
+                f"{it!r} runs on {card.name} and is no service{nearest(it, names)}; expected a row "
+                "of it among the services; with rates of 0 it is stopped"
+            )
     planner = planner.on(now)
     empty = planner.serving(dict.fromkeys(names, Fraction(0)))
     now = recounted(now, empty.services, empty.rule)
@@ -241,15 +246,6 @@ def same_services(rates: Rates, services: Iterable[str]) -> None:
             raise InvalidProblem(
                 f"the service {name!r} has no rates{nearest(name, rates.services)}; expected those "
                 "of every service; a rate of 0 says that it is not asked for"
-            )
-
-
-def _refuse_unknown_work(now: Deployment, names: Sequence[str]) -> None:
-    for card, each in now.instances():
-        if each.work is not None and each.is_managed and (it := each.work.service) not in names:
-            raise InvalidProblem(
-                f"{it!r} runs on {card.name} and is no service{nearest(it, names)}; expected a row "
-                "of it among the services; with rates of 0 it is stopped"
             )
 
 

@@ -34,8 +34,8 @@ def gpus_page(gpus: Sequence[Gpu]) -> Page:
     return _only([table("GPUs", "key | architecture | >slices | profiles", rows), note])
 
 
-def _only(parts: Sequence[Part], *end: Words, title: str = "", lead: str = "") -> Page:
-    return Page(title, lead, (), [Section("all", "", parts)], end=end)
+def _only(parts: Sequence[Part], *end: Words, title: str = "") -> Page:
+    return Page(title, "", (), [Section("all", "", parts)], end=end)
 
 
 def gpu_page(gpu: Gpu) -> Page:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from ..deployment.room import Fragmentation, fragmentation, room_of
 from ..serving.operating_point import mps_share
 from ..serving.rate_curve import RatePoint
 from .bars import MOST_LINES, fold, fold_differences, format_gpus, list_bars
-from .page import Bars, Bullets, Fact, Page, Part, Section, Words
+from .page import Bar, Bars, Bullets, Fact, Page, Part, Section, Words
 from .plans import format_headroom, plan_sections
 from .proofs import list_reasons, list_rechecks
 from .tables import Grid, key_cell, limit_cell, number, table
@@ -23,6 +23,7 @@ from .tables import Grid, key_cell, limit_cell, number, table
 MOST_LARGE = 6
 _NAMES = 60  # characters for the names of GPUs that are alike
 _NODES = 24  # for the names of nodes
+_WHEN = "now", "then"  # of the bars of a GPU that changes
 _MOST_LOSSES, _SHOWN_LOSSES = 16, 8
 
 
@@ -155,30 +156,25 @@ def difference_page(found: Difference, deployment: Deployment, title: str) -> Pa
     """Describe the changes on each GPU; `deployment` has the services that give colours."""
     places = number_services(deployment)
     touched = fold_differences(found.touched, places)
-    what = ("kept", "restarted", "created", "deleted", "foreign")
-    nodes: dict[str, Counter[str]] = {}
+    what = ("GPUs that change", "kept", "restarted", "created", "deleted", "foreign")
+    nodes = defaultdict[str, Counter[str]](Counter)
     for change in found.touched:
-        own = nodes.setdefault(change.now.node, Counter())
-        own.update({"GPUs": 1, **{name: len(getattr(change, name)) for name in what}})
-    heads = " | ".join(f">{name}" for name in ("GPUs that change", *what))
-    counted = ("GPUs", *what)
-    rows = [[node, *(decimal(own[name]) for name in counted)] for node, own in nodes.items()]
-    grid = table("Nodes", f"node | {heads}", rows, rest="more node")
-    parts: list[Part] = [grid] if touched else []
-    for each in touched[:MOST_LINES]:
-        bars = [
-            replace(bar, label=when) for bar, when in zip(each.bars, ("now", "then"), strict=True)
-        ]
-        alike = len({bar.slices for bar in bars}) == 1 and len(touched) <= MOST_LARGE
+        counts = {name: len(getattr(change, name)) for name in what[1:]}
+        nodes[change.now.node].update({what[0]: 1, **counts})
+    rows = [[node, *(decimal(own[name]) for name in what)] for node, own in nodes.items()]
+    grid = table("Nodes", " | >".join(("node", *what)), rows, rest="more node")
+    parts, small = list[Part]([grid] if touched else []), list[Bar]()
+    for at, each in enumerate(touched):
+        now, then = (replace(bar, label=when) for bar, when in zip(each.bars, _WHEN, strict=True))
+        if at >= MOST_LINES:
+            caption = f"{each.times}{format_gpus(each.places, 1)}"
+            small += [replace(bar, caption=caption) for bar in (now, then)]
+            continue
+        alike = now.slices == then.slices and len(touched) <= MOST_LARGE
         head, size = f"{each.times}{format_gpus(each.places, _NAMES)}", "large" if alike else "line"
-        parts.append(Bars(bars, head, f" {each.note}" * bool(each.note), size))
-    if rest := touched[MOST_LINES:]:
-        gpus = count(sum(len(each.gpus) for each in rest), "GPU")
-        small = [
-            replace(bar, label=when, caption=f"{each.times}{format_gpus(each.places, 1)}")
-            for each in rest
-            for bar, when in zip(each.bars, ("now", "then"), strict=True)
-        ]
+        parts.append(Bars([now, then], head, f" {each.note}" * bool(each.note), size))
+    if small:
+        gpus = count(sum(len(each.gpus) for each in touched[MOST_LINES:]), "GPU")
         parts.append(Bars(small, f"... and {gpus} more that change, now and then", size="small"))
     if still := [each.now for each in found.gpus if each.is_untouched]:
         where = format_gpus(((card.node, card.index) for card in still), 6 * _NAMES)

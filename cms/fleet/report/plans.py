@@ -49,9 +49,8 @@ def plan_page(
     sufficient changes. `growth`: of all rates.
     """
     problem: MachineProblem = plan.serving.problem
-    sections = [
-        *proofs.why_section(proofs.find_reasons(problem, plan.answer, shortage, plan.serving))
-    ]
+    reasons = proofs.find_reasons(problem, plan.answer, shortage, plan.serving)
+    sections = [*proofs.why_section(reasons)]
     if bars := list(draw_plan(plan)):
         alike = "A bar is a GPU; GPUs that are used alike are drawn once, with their number."
         note = Words(alike, "soft", "web")
@@ -105,7 +104,8 @@ def _subject(plan: Plan) -> str:
     if isinstance(serving, SharedServing):
         rule = f"{serving.sharing}"
         if isinstance(serving, NeighbourServing):
-            rule += f"; {proofs.describe_interference(serving)}"
+            pairs, classes = len(serving.interference), count(serving.classes, "class")
+            rule += f"; batches slow one another, by {count(pairs, 'pair')}, in {classes}"
     elif isinstance(serving.rule, LatencyRule | CapacityRule):
         rule = f"{serving.rule}"
     free = sum(service.latency_limit_ms is None for service in serving.services)

@@ -298,12 +298,6 @@ def describe_promise(serving: AnyServing) -> str:
     )
 
 
-def describe_interference(serving: NeighbourServing) -> str:
-    """Describe the interference of a plan."""
-    pairs = count(len(serving.interference), "pair")
-    return f"batches slow one another, by {pairs}, in {count(serving.classes, 'class')}"
-
-
 def explain_gap(plan: Plan) -> str:
     """Explain the gap between a plan under interference and its bound; empty without one."""
     if not isinstance(plan.serving, NeighbourServing) or plan.answer.status == "infeasible":

@@ -40,7 +40,6 @@ def transition_page(
     source: str = "",
     *,
     durations: Durations | None = None,
-    max_parallel: int | None = None,
     by_node: bool = False,
     rates: Mapping[str, Sequence[tuple[Fraction, Fraction]]] | None = None,
     floor: str = "as listed",
@@ -53,7 +52,7 @@ def transition_page(
     `rates`: by service, requests per second, each from a second on. `floor`: as it was asked for.
     `timeline`: whether a terminal shows times. `notes`, `where`: further lines.
     """
-    plan = schedule(transition, durations, max_parallel, by_node=by_node)
+    plan = schedule(transition, durations, by_node=by_node)
     alone = schedule(transition, durations, 1, by_node=by_node).makespan_s
     places = {name: place for place, name in enumerate(service_names(transition))}
     for name in rates or {}:
@@ -108,9 +107,8 @@ def transition_page(
             "Capacities in requests/s; lowest: at no moment of any parallel execution less. The "
             "floors hold in every execution, whatever the durations are."
         ))  # fmt: skip
-    side_by_side = "all that may" if max_parallel is None else f"at most {max_parallel}"
     way.append(_soft(
-        f"Times are assumed, not measured: {format_time(plan.makespan_s)} with {side_by_side} side "
+        f"Times are assumed, not measured: {format_time(plan.makespan_s)} with all that may side "
         f"by side, {format_time(alone)} one after the other."
     ))  # fmt: skip
     fleets = [

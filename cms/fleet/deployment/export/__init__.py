@@ -29,9 +29,6 @@ TARGETS: Mapping[str, Callable[[Deployment, ExportOptions], Export]] = {
     "dra": partial(kubernetes.write, "dra"),
 }
 
-#: Those that are told GPUs by number.
-_BY_NUMBER = ("mig-parted", "gpu-operator", "slurm")
-
 
 def export(deployment: Deployment, target: str, options: ExportOptions | None = None) -> Export:
     """Write a deployment as the files of a tool: the same texts for the same deployment.
@@ -61,7 +58,7 @@ def export(deployment: Deployment, target: str, options: ExportOptions | None = 
     for node in deployment.nodes:
         require_word(node.name, "node")
     options = options or ExportOptions()
-    if target in _BY_NUMBER:
+    if target in ("mig-parted", "gpu-operator", "slurm"):  # which are told GPUs by number
         refuse_unnumbered(deployment)
     now = None if options.now is None else name_by_driver(options.now)
     if now is not None:

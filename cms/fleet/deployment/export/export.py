@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _WORD = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?", re.ASCII)
 _TOO_LITTLE = "which is too little"
 HEAD, END = "# Written by cms export: ", "# (end of what cms says)"
@@ -84,7 +83,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
-        loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined,
+        loader=FileSystemLoader(Path(__file__).with_name("templates")), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     made.filters |= {"scalar": write_scalar, "some": list_some}

@@ -31,7 +31,7 @@ from .export import Export, ExportOptions, assemble, render
 from .workloads import Workload, WorkloadKey, find_workloads, resource_of
 
 _PLACEHOLDER = "example.invalid/replace-this-image"
-_CLAIMS, _ROUTES = "claims.yaml", "routes.yaml"
+_CLAIMS, _ROUTES, _FOLDER = "claims.yaml", "routes.yaml", "kustomization.yaml"
 _ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 
 
@@ -217,24 +217,18 @@ def _overlay(
     parts = [*[_CLAIMS] * bool(claims), *files]
     for service in services:
         folder = f"base/{dns_label(service)}"
-        files[f"{folder}/kustomization.yaml"] = _kustomization(["deployment.yaml"])
+        files[f"{folder}/{_FOLDER}"] = render(_FOLDER, resources=["deployment.yaml"])
         files[f"{folder}/deployment.yaml"] = bases[service].text
     for each in workloads:
         folder = f"workloads/{each.name}"
         parts.append(folder)
         own = f"../../base/{dns_label(each.key.service)}"
-        files[f"{folder}/kustomization.yaml"] = _kustomization([own], patch=True)
+        files[f"{folder}/{_FOLDER}"] = render(_FOLDER, resources=[own], patch=True)
         group = group_name(each.key, deployment) if routes else ""
         patch = _patch(each, bases[each.key.service], claims.get(each.name), group)
         files[f"{folder}/patch.yaml"] = patch
-    files["kustomization.yaml"] = _kustomization(parts, namespace=space)
+    files[_FOLDER] = render(_FOLDER, resources=parts, space=space)
     return files, routes
-
-
-def _kustomization(
-    resources: list[str], *, patch: bool = False, namespace: str | None = None
-) -> str:
-    return render("kustomization.yaml", resources=resources, patch=patch, namespace=namespace)
 
 
 def _patch(workload: Workload, base: _Base, claim: _Claim | None, group: str) -> str:

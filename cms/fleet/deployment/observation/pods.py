@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....errors import FileError, InvalidOption
@@ -261,24 +261,20 @@ def compare_allocatable(
                 context.warn(node, f"{said} {more} which")
 
 
-def adopt(deployment: Deployment, place: str, doing: str, works: Iterable[Work]) -> Deployment:
-    """Say that an instance is managed, and which of the works that are known it does.
+def release(deployment: Deployment, place: str) -> Deployment:
+    """Say that an instance may be deleted; InvalidOption if there is no such place."""
+    return adopt(deployment, place, None)
+
+
+def adopt(
+    deployment: Deployment, place: str, doing: str | None, works: Iterable[Work] = ()
+) -> Deployment:
+    """Say that an instance is managed, and which of the works that are known it does, if any.
 
     A place is ``NODE/GPU:START``, or ``NODE/GPU`` where something without a start is alone on the
     GPU. `doing` is ``SERVICE@POINT``, where a point is ``2x8`` (processes x batch) or its whole
     label, ``3g.40gb-2x8``; ``SERVICE`` alone does where only one point fits.
     """
-    return _changed(deployment, place, lambda card, each: _find_work(card, each, doing, works))
-
-
-def release(deployment: Deployment, place: str) -> Deployment:
-    """Say that an instance may be deleted; InvalidOption if there is no such place."""
-    return _changed(deployment, place, lambda card, each: None)
-
-
-def _changed(
-    deployment: Deployment, place: str, work_of: Callable[[FleetGpu, Instance], Work | None]
-) -> Deployment:
     match = _PLACE.fullmatch(place)
     if match is None:
         raise InvalidOption(f"{place!r}: expected NODE/GPU:START, for example node-a/3:4")
@@ -295,7 +291,7 @@ def _changed(
     if card.mode is Mode.FIXED:
         raise InvalidOption(f"{place!r}: nothing is planned on {card.name}, whoever uses it")
     held = list(card.instances)
-    work = work_of(card, held[found[0]])
+    work = None if doing is None else _find_work(card, held[found[0]], doing, works)
     held[found[0]] = replace(held[found[0]], owner=None, work=work, is_guessed=False)
     replaced = replace(card, instances=tuple(held))
     return deployment.with_gpus({(card.node, card.index): replaced})

@@ -60,14 +60,13 @@ def observe(
     given: Iterable[SourceFile], *, node: str | None = None, known: Deployment | None = None,
     devices: Mapping[str, Gpu] | None = None, device: Gpu | None = None,
     service_label: str | None = None, places: Deployment | None = None,
-    now: datetime | None = None,
 ) -> ObservationResult:  # fmt: skip
     """Read the instances of a fleet from files of any known kind.
 
     Texts of ``nvidia-smi`` of one node are read together, and so are those of a cluster. A
     deployment is taken as it is, and stands alone. `node` is whose files are that have no name, and
-    `service_label` names a pod's service. Standard input counts as of `now`, a file as of when it
-    was last changed. For the other parameters see `merge`.
+    `service_label` names a pod's service. Standard input counts as of now, a file as of when it was
+    last changed. For the other parameters see `merge`.
     """
     texts: dict[str | None, list[tuple[Source, str]]] = {}
     cluster: list[tuple[Source, Sequence[Parsed], str]] = []
@@ -75,7 +74,7 @@ def observe(
     given = tuple(given)
     for each in given:
         source = read_source(each.path, holds=_KINDS)
-        at, name = _time_of(each.path, now or datetime.now(UTC)), each.node or node
+        at, name = _time_of(each.path), each.node or node
         if is_mig_parted(source.text):
             configs.append((source, current_config(source), name, at))
         elif source.text.lstrip()[:1] in ("{", "[") or _MANIFEST.search(source.text):
@@ -117,9 +116,9 @@ def _named(told: NodeFacts, name: str | None, at: str) -> NodeFacts:
     return replace(told, node=None if name is None else Statement(name, told.source), at=at)
 
 
-def _time_of(path: str, now: datetime) -> str:
+def _time_of(path: str) -> str:
     if path == "-":
-        return format_moment(now)
+        return format_moment(datetime.now(UTC))
     try:
         return format_moment(datetime.fromtimestamp(Path(path).stat().st_mtime, UTC))
     except (OSError, OverflowError, ValueError) as fault:  # gone again, or before all years
