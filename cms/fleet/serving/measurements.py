@@ -41,27 +41,29 @@ def sort_measurements(
     """Sort operating points by model, GPU and profile; leave out those that may not be used."""
     found = Measurements()
     kinds: dict[tuple[str, str], InstanceKind | None] = {}
-    seen: set[tuple[str, InstanceKind, int, int]] = set()
+    seen: set[tuple[str, InstanceKind | None, int, int]] = set()
     for point in points:
         place = point.device, point.profile
         if place not in kinds:
             kinds[place] = find_instance(point, fleet)
-        if (kind := kinds[place]) is None:
-            _leave_out(found, point, f"on {point.device}")
-            continue
-        key = (point.model, kind, point.processes, point.batch)
-        if key in seen:
+        kind, why = kinds[place], ""
+        key = point.model, kind, point.processes, point.batch
+        if kind is None:
+            why = f"on {point.device}"
+        elif key in seen:
             raise point.fault(
                 f"there are two operating points of {point.model!r} on {kind[0]}, {point.setting}; "
                 "keep one of them"
             )
-        seen.add(key)
-        if max_processes is not None and point.processes > max_processes:
-            _leave_out(found, point, f"with more than max_processes = {max_processes}")
+        elif max_processes is not None and point.processes > max_processes:
+            why = f"with more than max_processes = {max_processes}"
         elif not mps and mps_share(point.profile) is not None:
-            _leave_out(found, point, "under MPS shares, which are switched off")
+            why = "under MPS shares, which are switched off"
         else:
             found.measured.setdefault(point.model, {}).setdefault(kind, []).append(point)
+        if why:
+            found.elsewhere.setdefault(point.model, {})[why] = None
+        seen.add(key)
     for one in fleet:
         if not any(key == one.key for own in found.measured.values() for key, _ in own):
             raise InvalidProblem(_nothing_on(one.key, kinds, found))
@@ -116,10 +118,6 @@ def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
         f"{f'; {guess} E' if guess else f'{nearest(point.device, keys)}; e'}xpected one of "
         f"{', '.join(keys)} or a product name, or give your own device file"
     )
-
-
-def _leave_out(found: Measurements, point: OperatingPoint, reason: str) -> None:
-    found.elsewhere.setdefault(point.model, {})[reason] = None
 
 
 def _nothing_on(

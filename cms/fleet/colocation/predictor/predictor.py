@@ -187,20 +187,17 @@ class PredictedWeights:
         """
         place = Place(online.model, offline.model, online.device, self._share(online.sm_activity))
         if place not in self._known:
+            said = "the online side has no model; expected one, in the column 'model' of its table"
+            others = (place._replace(offline_model=model) for model in self.predictor.offline)
+            places = [place, *others]
             try:
-                self._note([place])
+                if not online.model:
+                    raise InvalidProblem(said)
+                told = self.predictor.predict(places, self._profiles)
             except InvalidProblem as fault:
                 said = f"{offline.name!r} beside online class {online.name!r}: {fault}"
                 raise InvalidProblem(said) from None
-            others = (place._replace(offline_model=model) for model in self.predictor.offline)
-            self._note([each for each in others if each not in self._known])
+            for each, *parts, speed, low in zip(places, *told, strict=True):
+                slowdowns = (1 / float(s) if s > 0 else float("inf") for s in (speed, low))
+                self._known[each] = PredictedPair(*map(float, parts), *slowdowns)
         return self._known[place]
-
-    def _note(self, places: Sequence[Place]) -> None:
-        if any(not place.online_model for place in places):
-            said = "the online side has no model; expected one, in the column 'model' of its table"
-            raise InvalidProblem(said)
-        told = self.predictor.predict(places, self._profiles)
-        for place, *parts, speed, speed_low in zip(places, *told, strict=True):
-            slowdowns = (1 / float(s) if s > 0 else float("inf") for s in (speed, speed_low))
-            self._known[place] = PredictedPair(*map(float, parts), *slowdowns)
