@@ -25,6 +25,7 @@ from ...files.parsed import Parsed
 from ...files.source import StrPath, quoted, read_source, shortened
 from .device import Evidence, Gpu, Profile
 from .enumeration import MOST_SETS, LayoutCounts
+from .yaml_text import read_yaml
 
 _DEVICES = Path(__file__).parent / "devices"
 #: Of the format of device files that this version reads.
@@ -352,8 +353,6 @@ def read_gpu(path: StrPath) -> Gpu:
     if suffix == ".json":
         document = Parsed(parse_json(source), source)
     else:
-        from .yaml_text import read_yaml  # not on the way to a device of the catalogue
-
         document = read_yaml(source, holds="a device")
     found: Gpu = m.build(DevicePart, document, whole=True)
     return found

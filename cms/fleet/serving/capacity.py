@@ -58,17 +58,11 @@ def sustainable_load(
     requests may be late than the table's least `late_share`. Requests wait in a `queue` of each
     ``"process"``, fed at random, or in one of the ``"instance"``.
     """
+    wanted = late_share, processes, 16 * ratio.numerator // ratio.denominator, batch
     found = [Fraction(0)]
     for table in _tables(queue):
-        at = [
-            bisect_right(axis, value) - 1
-            for axis, value in (
-                (table.late_shares, late_share),
-                (table.processes, processes),
-                (table.sixteenths, 16 * ratio.numerator // ratio.denominator),
-                (table.batches, batch),
-            )
-        ]
+        axes: Sequence[Any] = table[:4]
+        at = [bisect_right(axis, value) - 1 for axis, value in zip(axes, wanted, strict=True)]
         if min(at) >= 0:
             share, c, limit, b = at
             # a table of one process alone counts each of them
@@ -98,13 +92,10 @@ def _tables(queue: str = "instance") -> list[_Table]:
 @cache
 def _table(name: str) -> _Table:
     document = json.loads((_FOLDER / f"{name}.json").read_text("utf-8"))
-    return _Table(
-        [Fraction(each) for each in document["late_shares"]],
-        document["processes"],
-        [int(16 * Fraction(each)) for each in document["ratios"]],
-        document["batches"],
-        document["thousandths"],
-    )
+    processes, batches, loads = (document[key] for key in ("processes", "batches", "thousandths"))
+    sixteenths = [int(16 * Fraction(each)) for each in document["ratios"]]
+    shares = [Fraction(each) for each in document["late_shares"]]
+    return _Table(shares, processes, sixteenths, batches, loads)
 
 
 def digest(document: Mapping[str, Any]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
@@ -250,9 +249,7 @@ def refuse_other_terms(points: Sequence[Any], serving: AnyServing) -> None:
     allowed: dict[str, set[InstanceKind]] = {}
     for index, service in enumerate(serving.services):
         with f.blaming("services", index, "allowed_profiles"):
-            names = service.allowed_profiles or ()
-            found = (find_allowed_instances(name, service, serving.gpus) for name in names)
-            allowed[service.name] = set(chain.from_iterable(found))
+            allowed[service.name] = find_allowed_instances(service, serving.gpus)
     for index, part in enumerate(points):
         with f.blaming("operating_points", index):
             service, kind = serving.service(part.service), serving.instance_of(part.block)
@@ -368,7 +365,6 @@ class SharedPoint(PointPart):
 class SharingPart(m.Part):
     """The terms on which services share instances in time."""
 
-    _TERMS: ClassVar = ("rule", "max_services", "splits", "headroom", "latency_margin")
     kind: Literal["time"]
     rule: DutyCycleRule
     max_services: f.AtLeastOne | None
@@ -390,7 +386,7 @@ class SharingPart(m.Part):
         self, points: Sequence[SharedPoint], problem: TimeSharedProblem, **common: Any
     ) -> SharedServing:
         """Build what a plan was made from; its problem must be what follows from the rest."""
-        sharing = TimeSharing(**{key: getattr(self, key) for key in self._TERMS})
+        sharing = TimeSharing(**{key: getattr(self, key) for key in TimeSharing.__match_args__})
         of_pair: dict[tuple[str, Block], list[OperatingPoint]] = {}
         for index, part in enumerate(points):
             with f.blaming("operating_points", index):

@@ -22,7 +22,7 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import shown, whole
 from .interference import Interference, Pair
 from .measurements import InstanceKind
-from .time_sharing import SharedServing, amount_of
+from .time_sharing import SharedServing
 
 DEFAULT_CLASSES = 3
 #: A model, and how much of it is taken together.
@@ -154,8 +154,8 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
         for pair, factor in table.on(gpu).pairs.items()
         if pair[:4] in there and (pair.device, *pair[4:]) in kinds
     })  # fmt: skip
-    slowdowns, ranks = _compare(solo, measured, most)
-    shapes, slower = _face_classes(solo, slowdowns, ranks)
+    slowdowns, ranks = _find_slowdowns(solo, measured, most)
+    shapes, slower = _list_shapes(solo, slowdowns, ranks)
 
     def image(which: int) -> TimeSharedProblem:
         """Pose the problem on shares with classes, every batch longer by its factor."""
@@ -177,13 +177,9 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
 
     inner = image(0)
     points = {
-        (job.name, block): tuple(
-            point
-            for point in solo.points.get((job.name, plain_block(block)), ())
-            if job.point(block, amount_of(point)) is not None
-        )
+        (job.name, block): tuple(solo.point(job.name, plain_block(block), n) for n, _ in own)
         for job in inner.jobs
-        for block in job.points
+        for block, own in job.points.items()
     }
     kept = {each.name: getattr(solo, each.name) for each in fields(SharedServing)}
     return NeighbourServing(
@@ -192,7 +188,7 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     )  # fmt: skip
 
 
-def _compare(
+def _find_slowdowns(
     solo: SharedServing, table: Interference, classes: int
 ) -> tuple[_Slowdowns, dict[tuple[str, str, int], int]]:
     """Return how much longer each kind takes beside each, and the classes of the kinds."""
@@ -228,7 +224,7 @@ def _compare(
     return found, ranks
 
 
-def _face_classes(
+def _list_shapes(
     solo: SharedServing, slowdowns: _Slowdowns, ranks: Mapping[tuple[str, str, int], int]
 ) -> tuple[list[AnyConfiguration], dict[Block, dict[Kind, tuple[Fraction, Fraction]]]]:
     """Return every configuration, of two shares each alone, and both for each two classes.
@@ -301,9 +297,8 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     served = dict.fromkeys(problem.job_names, Fraction(0))
     found = []
     for g, group in enumerate(schedule.groups):
-        gpu = serving.gpu_of(group.configuration.machine).key
         for held, other in _held(group):
-            cycle = _cycle_beside(serving, gpu, held, other)
+            cycle = _cycle_beside(serving, held, other)
             near = "nothing" if other is None else str(other)
             has = f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}"
             for name, slack in cycle.slack.items():
@@ -319,9 +314,9 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     return tuple(found)
 
 
-def _cycle_beside(serving: NeighbourServing, gpu: str, held: Held, other: Held | None) -> DutyCycle:
+def _cycle_beside(serving: NeighbourServing, held: Held, other: Held | None) -> DutyCycle:
     """Return the cycle of a mix on a share, beside another mix on the rest of its GPU."""
-    solo, profile = serving.solo, serving.solo.profile_of(held.block)
+    solo, (gpu, profile) = serving.solo, serving.solo.instance_of(held.block)
     kinds = [] if other is None else [_kind(solo, other, name) for name in other.mix]
     points = {}
     for name, amount in held.mix.items():

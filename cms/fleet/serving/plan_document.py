@@ -203,14 +203,11 @@ class _AnyPlan(m.Document):
         _require_names("services", "name", [each.name for each in self.services], problem.job_names)
         for index, block in enumerate(problem.blocks if len(keys) > 1 else ()):
             if block.partition(":")[0] not in keys or ":" not in block:
-                raise f.refusal(
-                    f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}',
-                    "problem", "blocks", index,
-                )  # fmt: skip
+                expected = f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}'
+                raise f.refusal(expected, "problem", "blocks", index)
         for index, part in enumerate(self.operating_points):
             for kind, known in (("service", problem.job_names), ("block", problem.blocks)):
-                name = getattr(part, kind)
-                f.refuse_unknown(name, kind, known, "operating_points", index, kind)
+                f.refuse_unknown(getattr(part, kind), kind, known, "operating_points", index, kind)
         serving = self.serving(
             rule, services=f.build_each(self.services, ServicePart.build, "services"),
             problem=problem, gpus=self.devices, warnings=self.warnings,
