@@ -123,7 +123,7 @@ WRONG: list[tuple[str, object, int, str]] = [
     ("1.starts", [2, 0], 11, "is 0, expected more than the start before"),
     ("1.starts", [0, 0], 11, "is 0, expected more than the start before"),
     ("1.memory", 5, 11, "memory (profile '2g.12gb') is 5, expected at mos"),
-    ("1.compute", 5, 11, "compute (profile '2g.12gb') is 5, expected at m"),
+    ("compute_slices", 3, 12, "compute (profile '4g.24gb') is 4, expected at most 3"),
     ("1.compute", 3, 11, "name (profile '2g.12gb') says 2 compute slices, but compute is 3"),
     ("1.name", "2g-12gb", 11, 'is "2g-12gb", expected [<C>c.]<G>g.<M>gb'),
     ("1.name", "3c.2g.12gb", 11, 'is "3c.2g.12gb", expected at most 2c'),

@@ -201,7 +201,7 @@ SHARED = {"sharing": "time"}
         ({"max_services": 3}, r"max_services is 3 and nothing is shared; leave it out, or share"),
         ({"splits": "any"}, r"splits is 'any' and nothing is shared"),
         ({"headroom": "gpulet"}, r"headroom is 'gpulet' and nothing"),
-        (SHARED | {"headroom": 1.1}, r"the head-room is 1\.1; expected"),
+        (SHARED | {"headroom": 1.1}, r"there is no head-room 1\.1; expected gpulet"),
         (SHARED | {"gpus": []}, r"no GPU type to plan with"),
         (SHARED | {"limits": {"h100-80gb": 1}}, r"limit .* GPU 'h100-80gb', which is not in this"),
     ],

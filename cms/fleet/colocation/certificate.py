@@ -11,7 +11,7 @@ import numpy as np
 
 from ...certificate.certificate import ProvedBound
 from ...checker.kinds import InitialBounds
-from ...errors import InvalidCertificate, InvalidProblem
+from ...errors import InvalidCertificate
 from ...plugin.registry import NamedProblem
 from ...running.stopping import never
 from ...schedule.faults import Violation
@@ -93,10 +93,7 @@ class AssignmentPrices:
 
 
 def _prices(given: Mapping[str, int], what: str) -> FrozenMap[str, int]:
-    try:
-        names = checked_names(given, what)
-    except InvalidProblem as fault:
-        raise InvalidCertificate(str(fault)) from None
+    names = checked_names(given, what, InvalidCertificate)
     values = {
         name: whole(price, f"the price of {what} {name!r}", least=0, error=InvalidCertificate)
         for name, price in zip(names, given.values(), strict=True)

@@ -15,13 +15,9 @@ def posed(
     online: Sequence[int], offline: Sequence[int], weights: Sequence[Sequence[int]]
 ) -> ColocationProblem:
     """Return a problem with these numbers of GPUs and workloads: ``g0…``, ``w0…``."""
-    return ColocationProblem(
-        online=[
-            OnlineClass("gpu", count=n, sm_activity=0, name=f"g{i}") for i, n in enumerate(online)
-        ],
-        offline=[OfflineClass(f"w{j}", count=n) for j, n in enumerate(offline)],
-        weights=weights,
-    )
+    gpus = [OnlineClass("gpu", count=n, sm_activity=0, name=f"g{i}") for i, n in enumerate(online)]
+    work = [OfflineClass(f"w{j}", count=n) for j, n in enumerate(offline)]
+    return ColocationProblem(online=gpus, offline=work, weights=weights)
 
 
 @cache

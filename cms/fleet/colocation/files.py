@@ -51,13 +51,10 @@ def require_length(values: Sized, length: int, *at: str | int) -> None:
         raise f.refusal(f"{length} entries", *at, what=f"{{}} has {len(values)} entries")
 
 
-def _build_online(weights: Any, **told: Any) -> tuple[OnlineClass, Any]:
-    return OnlineClass(**told), weights
-
-
 _OnlinePart = part_of(
-    OnlineClass, _build_online, name=_OnlineName, device=Annotated[str, f.name("device")],
-    running=_OfflineName | None, weights=tuple[f.Count | None, ...],
+    OnlineClass, lambda weights, **told: (OnlineClass(**told), weights), name=_OnlineName,
+    device=Annotated[str, f.name("device")], running=_OfflineName | None,
+    weights=tuple[f.Count | None, ...],
 )  # fmt: skip
 
 

@@ -304,9 +304,6 @@ class ColocationProblem(Immutable):
         values = gpus, work, table, margin, lowest_share, shares
         vars(self).update(zip(ColocationProblem.__annotations__, values, strict=True))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ColocationProblem.__annotations__}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, weights=read_only(state["weights"]))
 
@@ -327,12 +324,9 @@ class ColocationProblem(Immutable):
 
     def value(self, plan: ColocationPlan) -> int:
         """Return the value of a plan, valid or not; unknown or forbidden pairs count for 0."""
-        rows, columns = self.online_index, self.offline_index
-        return sum(
-            max(int(self.weights[rows[online], columns[offline]]), 0) * count
-            for online, offline, count in plan
-            if online in rows and offline in columns
-        )
+        known = self.online_index.keys(), self.offline_index.keys()
+        pairs = (pair for pair in plan if pair.online in known[0] and pair.offline in known[1])
+        return sum((self.weight(pair.online, pair.offline) or 0) * pair.count for pair in pairs)
 
     @property
     def most(self) -> int:

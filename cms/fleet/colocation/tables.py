@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import starmap
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -94,6 +95,7 @@ def merge(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]
 
 
 PAIR_COLUMNS = MeasuredPair._fields
+_text = attrgetter("text")  # of a cell
 
 
 class NamedGpus(NamedTuple):
@@ -209,10 +211,6 @@ def _table(path: StrPath, columns: Sequence[str], *optional: str) -> Table:
     table = read_table(path, columns, optional)
     refuse_unknown_columns(table, optional, "limits")
     return table
-
-
-def _text(cell: Cell) -> str:
-    return cell.text
 
 
 def assign(

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -24,6 +25,7 @@ from ...files.parsed import Parsed
 from ...files.source import StrPath, quoted, read_source, shortened
 from .device import Evidence, Gpu, Profile
 from .enumeration import MOST_SETS, LayoutCounts
+from .yaml_text import read_yaml
 
 _DEVICES = Path(__file__).parent / "devices"
 #: Of the format of device files that this version reads.
@@ -96,57 +98,36 @@ class ProfilePart(m.Part):
     other_names: tuple[_Name, ...] = ()
     named_since: _Filled | None = None
 
-    def check(self, compute_slices: int, memory_slices: int) -> None:
-        """Refuse a profile that contradicts itself, or the slices of its device."""
-        for key, most in (("compute", compute_slices), ("memory", memory_slices)):
-            if getattr(self, key) > most:
-                raise f.refusal(f"at most {most}", key)
-        self._check_starts(memory_slices)
-        self._check_name()
-        if self.named_since is not None and not self.other_names:
-            raise f.refusal(
-                "their name for it first in other_names", "named_since",
-                what=f"{{}} is {self.named_since!r}, and what drivers before it call the profile "
-                "is not said",
-            )  # fmt: skip
-
-    def _check_starts(self, memory_slices: int) -> None:
-        if not self.starts:
-            raise f.refusal("at least one entry", "starts", what="{} is empty")
-        for index, start in enumerate(self.starts):
-            if start + self.memory > memory_slices:
-                raise f.refusal(
-                    f"a start of at most {memory_slices - self.memory}", "starts", index,
-                    what=f"{{}}: an instance of {self.memory} memory slices from slice {start} "
-                    f"ends beyond the last of {memory_slices}",
-                )  # fmt: skip
-            if index and start <= self.starts[index - 1]:
-                raise f.refusal(
-                    f"more than the start before it, {self.starts[index - 1]}", "starts", index,
-                    fix="sort the starts",
-                )  # fmt: skip
-
-    def _check_name(self) -> None:
-        match, compute = _NAME.fullmatch(self.name), self.compute
+    def build(self) -> Any:
+        """Build the profile; its name, family, attributes and starts must agree."""
+        match, compute, starts = _NAME.fullmatch(self.name), self.compute, self.starts
         assert match is not None
+        if not starts:
+            raise f.refusal("at least one entry", "starts", what="{} is empty")
+        for index, (before, start) in enumerate(pairwise(starts), 1):
+            if start <= before:
+                expected = f"more than the start before it, {before}"
+                raise f.refusal(expected, "starts", index, fix="sort the starts")
         if match["g"] != str(compute):
-            raise f.refusal(
-                "the same number", "name",
-                what=f"{{}} says {shortened(match['g'])} compute slices, but compute is {compute}",
-            )  # fmt: skip
+            what = f"{{}} says {shortened(match['g'])} compute slices, but compute is {compute}"
+            raise f.refusal("the same number", "name", what=what)
         if match["c"] and match["c"] not in map(str, range(1, compute + 1)):
             raise f.refusal(f"at most {compute}c, as many as there are compute slices", "name")
         suffix = match["suffix"] or ""
         sign = "-" if suffix.startswith("-") else ""
         named = [sign + each for each in match["attributes"].split(",")] if suffix else []
         if tuple(named) != self.attributes:
-            raise f.refusal(
-                f"attributes [{', '.join(map(quoted, named))}], as the name says", "name",
-                what=f"{{}} and its attributes {list(self.attributes)} disagree",
-            )  # fmt: skip
+            expected = f"attributes [{', '.join(map(quoted, named))}], as the name says"
+            what = f"{{}} and its attributes {list(self.attributes)} disagree"
+            raise f.refusal(expected, "name", what=what)
         plain, double = f"{compute}g{suffix}", f"{compute}g.double{suffix}"
         if self.family not in (plain, double):
             raise f.refusal(f'"{plain}", or "{double}" for the one with double memory', "family")
+        if self.named_since is not None and not self.other_names:
+            said = "what drivers before it call the profile is not said"
+            what = f"{{}} is {self.named_since!r}, and {said}"
+            raise f.refusal("their name for it first in other_names", "named_since", what=what)
+        return super().build()
 
 
 class DevicePart(m.Part):
@@ -164,7 +145,7 @@ class DevicePart(m.Part):
     memory_slices: Annotated[int, f.whole(1, MOST_SLICES)]
     mode_change_needs_reset: f.Flag | None
     geometry: Literal["own"] = f.left_out()
-    profiles: tuple[ProfilePart, ...]
+    profiles: tuple[Annotated[Profile, m.Built(ProfilePart)], ...]
     sources: tuple[Annotated[Evidence, m.Built(EvidencePart)], ...]
 
     def build(self, *, whole: bool = False, shipped: bool = False) -> Gpu:
@@ -179,22 +160,29 @@ class DevicePart(m.Part):
         if len(self.profiles) > MOST_PROFILES:
             what = f"{{}} has {len(self.profiles)} entries"
             raise f.refusal(f"at most {MOST_PROFILES} profiles", "profiles", what=what)
-        for index, part in enumerate(self.profiles):
-            with f.blaming("profiles", index):
-                part.check(self.compute_slices, self.memory_slices)
-        profiles = tuple(part.build() for part in self.profiles)
-        _refuse_duplicates(profiles)
-        known = {key: getattr(self, key) for key in Gpu.__match_args__ if key != "profiles"}
-        gpu = Gpu(profiles=profiles, **known)
+        for index, profile in enumerate(self.profiles):
+            for key, most in (("compute", self.compute_slices), ("memory", self.memory_slices)):
+                if getattr(profile, key) > most:
+                    raise f.refusal(f"at most {most}", "profiles", index, key)
+            last = self.memory_slices - profile.memory
+            for at, start in enumerate(profile.starts):
+                if start > last:
+                    raise f.refusal(
+                        f"a start of at most {last}", "profiles", index, "starts", at,
+                        what=f"{{}}: an instance of {profile.memory} memory slices from slice "
+                        f"{start} ends beyond the last of {self.memory_slices}",
+                    )  # fmt: skip
+        _refuse_duplicates(self.profiles)
+        gpu = Gpu(**{key: getattr(self, key) for key in Gpu.__match_args__})
         # counted before anything is listed; with fewer of the profiles there are fewer sets
-        if (sets := gpu.sets_without_overlap([one.name for one in profiles])) > MOST_SETS:
+        if (sets := gpu.sets_without_overlap([one.name for one in gpu.profiles])) > MOST_SETS:
             raise f.refusal(
                 f"at most {MOST_SETS}, since configurations are found by listing them", "profiles",
                 what=f"{{}}: these starts and sizes allow {sets} sets of instances that do not "
                 "overlap",
                 fix="leave out profiles or starts that no plan needs",
             )  # fmt: skip
-        for index, profile in enumerate(profiles):
+        for index, profile in enumerate(gpu.profiles):
             (fits,) = gpu.multisets([profile.name])[0].values()
             if profile.max > fits:
                 what = f"{{}} is {profile.max}, but only {fits} of {profile.name!r} fit at once"
@@ -212,9 +200,7 @@ class DevicePart(m.Part):
     @classmethod
     def from_object(cls, value: Gpu, **other: Any) -> Self:
         """Describe a device; its geometry was judged when it was read."""
-        told = {key: getattr(value, key) for key in Gpu.__match_args__ if key != "profiles"}
-        profiles = [ProfilePart.from_object(each) for each in value.profiles]
-        return cls.from_fields(schema_=SCHEMA, geometry="own", profiles=profiles, **told)
+        return super().from_object(value, schema_=SCHEMA, geometry="own")
 
 
 def _refuse_duplicates(profiles: tuple[Profile, ...]) -> None:
@@ -367,8 +353,6 @@ def read_gpu(path: StrPath) -> Gpu:
     if suffix == ".json":
         document = Parsed(parse_json(source), source)
     else:
-        from .yaml_text import read_yaml  # not on the way to a device of the catalogue
-
         document = read_yaml(source, holds="a device")
     found: Gpu = m.build(DevicePart, document, whole=True)
     return found

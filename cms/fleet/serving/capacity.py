@@ -11,17 +11,18 @@ from fractions import Fraction
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ...errors import InvalidOption
-from ...files.documents import number_to_json
+from ...files import fields as f
+from ...files import model as m
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ...values.words import short
-from .latency_rule import NO_LIMIT, Breakpoint, margin_to_json, margin_words, require_margin
+from .latency_rule import NO_LIMIT, Breakpoint, margin_words, require_margin
 from .load_curve import LoadCurve, PointKey, key_of
 from .operating_point import OperatingPoint
-from .service import QUEUES, Promise, Service, require_late_share
+from .service import QUEUES, Promise, Queue, Service, require_late_share
 
 #: Within less than two batch times no load is sustained: requests wait for a batch they missed.
 LEAST_RATIO = 2
@@ -57,7 +58,18 @@ def sustainable_load(
     requests may be late than the table's least `late_share`. Requests wait in a `queue` of each
     ``"process"``, fed at random, or in one of the ``"instance"``.
     """
-    return max(_entry(table, processes, batch, ratio, late_share) for table in _tables(queue))
+    wanted = late_share, processes, 16 * ratio.numerator // ratio.denominator, batch
+    found = [Fraction(0)]
+    for table in _tables(queue):
+        axes: Sequence[Any] = table[:4]
+        at = [bisect_right(axis, value) - 1 for axis, value in zip(axes, wanted, strict=True)]
+        if min(at) >= 0:
+            share, c, limit, b = at
+            # a table of one process alone counts each of them
+            served = processes if len(table.processes) == 1 else table.processes[c]
+            thousandths = table.thousandths[share][c][limit][b] * served * table.batches[b]
+            found.append(Fraction(thousandths, 1000 * processes * batch))
+    return max(found)
 
 
 def late_shares() -> list[Fraction]:
@@ -72,27 +84,6 @@ def list_ratios(queue: str) -> list[Fraction]:
     return [Fraction(each, 16) for each in sorted(found)]
 
 
-def _entry(
-    table: _Table, processes: int, batch: int, ratio: Fraction, late_share: Fraction
-) -> Fraction:
-    at = [
-        bisect_right(axis, value) - 1
-        for axis, value in (
-            (table.late_shares, late_share),
-            (table.processes, processes),
-            (table.sixteenths, 16 * ratio.numerator // ratio.denominator),
-            (table.batches, batch),
-        )
-    ]
-    if min(at) < 0:
-        return Fraction(0)
-    share, c, limit, b = at
-    # a table of one process alone counts each of them
-    served = processes if len(table.processes) == 1 else table.processes[c]
-    thousandths = table.thousandths[share][c][limit][b]
-    return Fraction(thousandths * served * table.batches[b], 1000 * processes * batch)
-
-
 def _tables(queue: str = "instance") -> list[_Table]:
     """The tables that speak of a queue."""
     return [_table("certified"), *([] if queue == "process" else [_table("simulated")])]
@@ -101,13 +92,10 @@ def _tables(queue: str = "instance") -> list[_Table]:
 @cache
 def _table(name: str) -> _Table:
     document = json.loads((_FOLDER / f"{name}.json").read_text("utf-8"))
-    return _Table(
-        [Fraction(each) for each in document["late_shares"]],
-        document["processes"],
-        [int(16 * Fraction(each)) for each in document["ratios"]],
-        document["batches"],
-        document["thousandths"],
-    )
+    processes, batches, loads = (document[key] for key in ("processes", "batches", "thousandths"))
+    sixteenths = [int(16 * Fraction(each)) for each in document["ratios"]]
+    shares = [Fraction(each) for each in document["late_shares"]]
+    return _Table(shares, processes, sixteenths, batches, loads)
 
 
 def digest(document: Mapping[str, Any]) -> str:
@@ -260,13 +248,7 @@ class CapacityRule:
 
     def to_json(self) -> dict[str, Any]:
         """The rule as a JSON object; load curves stand beside the points that have them."""
-        return {
-            "name": self.name,
-            "late_share": number_to_json(self.late_share),
-            "queue": self.queue,
-            "certified": self.certified,
-            **margin_to_json(self.latency_margin),
-        }
+        return CapacityRulePart.from_object(self).to_json()
 
     def __str__(self) -> str:
         proved = " (proved)" if self.certified else ""
@@ -303,6 +285,17 @@ class CapacityRule:
         if curve is None or curve.late_share > share:
             return None
         return curve if queue == "instance" or point.processes == 1 else None
+
+
+class CapacityRulePart(m.Part):
+    """A capacity rule in a document."""
+
+    MAKES: ClassVar[Any] = CapacityRule
+    name: f.Text
+    late_share: f.Exact
+    queue: Queue
+    certified: f.Flag
+    latency_margin: f.Exact = f.omitted(Fraction(0))
 
 
 def _parts(rate: Fraction) -> int:

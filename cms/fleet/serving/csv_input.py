@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -11,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...files.csv_records import csv_text
 from ...files.numerals import number_in
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
@@ -59,17 +58,13 @@ def read_services(path: StrPath, called: Mapping[str, str] | None = None) -> tup
     refuse_unknown_columns(table, (*_OPTIONAL, *HEEDED), "all")
 
     def make(row: TableRow) -> tuple[str, Service]:
-        allowed = row.value(
-            _ALLOWED, lambda cell: [name for name in _SEPARATORS.split(cell.text) if name], None
-        )
-        late_share = row.value("late_share", _share, None)
+        names = row.value(_ALLOWED, lambda cell: filter(None, _SEPARATORS.split(cell.text)), None)
+        late = row.value("late_share", _share, None)
         queue = row.value("queue", lambda cell: cell.text or None, None)
         rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _ABOVE_0, None)
         name, model = row["service"].word(), row["model"].word()
         origin = f"{table.source.name}:{row.line}"
-        return name, Service(
-            name, model, rate, limit, allowed, row.extra, origin, late_share, queue
-        )
+        return name, Service(name, model, rate, limit, names, row.extra, origin, late, queue)
 
     return tuple(read_keyed(table, make, "service", "service {!r}".format).values())
 
@@ -135,9 +130,7 @@ def services_template() -> str:
 
 def points_template(gpu: Gpu) -> str:
     """Return a table of operating points on the profiles of a GPU, to begin with."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(POINT_COLUMNS)
+    rows: list[tuple[object, ...]] = [POINT_COLUMNS]
     # one profile of each size: those with more memory or media engines are for what needs them
     sizes: dict[int, Profile] = {}
     for one in sorted(gpu.profiles, key=lambda each: (each.compute, each.memory, len(each.name))):
@@ -150,5 +143,5 @@ def points_template(gpu: Gpu) -> str:
                 throughput = round(whole * part * reached, 1)
                 latency = round(1000 * processes * batch / throughput, 1)
                 own = model, gpu.key, profile.name, processes, batch
-                writer.writerow((*own, f"{throughput:g}", f"{latency:g}"))
-    return (_TEMPLATES / "operating_points.csv").read_text("utf-8") + text.getvalue()
+                rows.append((*own, f"{throughput:g}", f"{latency:g}"))
+    return (_TEMPLATES / "operating_points.csv").read_text("utf-8") + csv_text(rows)

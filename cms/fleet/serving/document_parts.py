@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import chain, product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
+from ...checker.kinds import check
 from ...files import fields as f
 from ...files import model as m
 from ...files.numerals import is_whole
@@ -24,10 +24,10 @@ from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ...values.words import count
-from .capacity import CapacityRule
+from .capacity import CapacityRule, CapacityRulePart
 from .gpus_used import AvailableGpus, HeldInstance, list_configurations
 from .interference import Interference, Pair
-from .latency_rule import LatencyRule
+from .latency_rule import LatencyRulePart
 from .load_curve import POINT_KEYS, LoadCurve, PointKey, key_of
 from .measurements import InstanceKind, find_allowed_instances, find_instance
 from .neighbours import NeighbourServing, classes_in, pose_beside
@@ -35,10 +35,8 @@ from .operating_point import OperatingPoint
 from .plan import Plan
 from .posing import AnyServing
 from .queueing import RULES, QueueingRule, evidence_of, with_latency_margin
-from .service import Service
+from .service import Queue, Service
 from .time_sharing import Headroom, SharedServing, TimeSharing, amount_of
-
-Queue = Literal["instance", "process"]
 
 
 class ServicePart(m.Part):
@@ -116,13 +114,14 @@ class SuppliedPart(PointPart):
         return dict(zip(("evidence", "load_curve"), found or (None, None), strict=True))
 
 
-def read_whole_keys(table: Mapping[str, Fraction], expected: str, *at: str) -> dict[int, Fraction]:
-    """Read an object whose keys are whole numbers, written in the one way."""
-    for written in table:
-        if not (is_whole(written) and written == str(int(written))):
-            what = f"{{}} is the key {written!r}"
-            raise f.refusal(expected, *at, written, what=what, at_key=True)
-    return {int(written): value for written, value in table.items()}
+def _read_batch(written: Any) -> int:
+    if isinstance(written, str) and is_whole(written) and written == str(int(written)):
+        return int(written)
+    raise f.refusal("a batch: a number of requests, in digits", what=f"{{}} is the key {written!r}")
+
+
+#: An object whose keys are numbers of requests, written in the one way.
+ByBatch = dict[Annotated[int, f.Value(_read_batch, str)], f.Exact]
 
 
 def collect_curves(key: str, points: Iterable[SuppliedPart]) -> dict[PointKey, LoadCurve]:
@@ -156,24 +155,6 @@ def agree(found: Any, wanted: Any, why: str, *at: str | int) -> None:
     raise f.refusal(f"{words}, {why}", *at)
 
 
-class _LatencyRulePart(m.Part):
-    MAKES: ClassVar[Any] = LatencyRule
-    name: f.Text
-    share: f.Exact = Field(alias="latency_share")
-    strict: f.Flag
-    source: f.Text = ""
-    latency_margin: f.Exact = f.omitted(Fraction(0))
-
-
-class _CapacityRulePart(m.Part):
-    MAKES: ClassVar[Any] = CapacityRule
-    name: f.Text
-    late_share: f.Exact
-    queue: Queue
-    certified: f.Flag
-    latency_margin: f.Exact = f.omitted(Fraction(0))
-
-
 def read_rule(
     value: Any, own: QueueingRule | None, curves: Mapping[PointKey, LoadCurve]
 ) -> QueueingRule:
@@ -184,9 +165,9 @@ def read_rule(
         raise f.refusal("a text", "name")
     if own is not None and own.name != name:
         raise f.refusal(f'"{own.name}", the rule that was given', "name")
-    rule, kind = own, _LatencyRulePart if "latency_share" in value else _CapacityRulePart
+    rule, kind = own, LatencyRulePart if "latency_share" in value else CapacityRulePart
     if rule is None:
-        if kind is _CapacityRulePart and "late_share" not in value:
+        if kind is CapacityRulePart and "late_share" not in value:
             fix = "give read_plan the rule it was made with"
             raise f.refusal(what=f"the rule {name!r} is not known here", fix=fix)
         rule = found = m.read_part(kind, value).build()
@@ -209,7 +190,7 @@ class HeldPart(m.Part):
 class AvailablePart(m.Part):
     """GPUs that are there: a machine type."""
 
-    machine: f.Text
+    name: f.Text = Field(alias="machine")
     gpu: f.Text
     count: f.Count
     held: tuple[Annotated[Any, m.Built(HeldPart)], ...] = f.omitted(())
@@ -219,13 +200,8 @@ class AvailablePart(m.Part):
     def build(self) -> AvailableGpus:
         """Build them; their name follows from the rest."""
         found = AvailableGpus(self.gpu, self.count, self.held, self.lacks, self.price)
-        agree(self.machine, found.name, "what it is", "machine")
+        agree(self.name, found.name, "what it is", "machine")
         return found
-
-    @classmethod
-    def from_object(cls, value: AvailableGpus, **other: Any) -> Self:
-        """Describe them."""
-        return super().from_object(value, machine=value.name)
 
 
 def require_available(
@@ -262,14 +238,18 @@ def require_problem(given: MachineProblem, wanted: MachineProblem, *at: str) -> 
         raise f.refusal(f"the one {why}", *at, what="{} is another problem")
 
 
+def require_valid(problem: MachineProblem, solution: Solution, *at: str) -> None:
+    """Refuse a solution whose schedule is none of its problem."""
+    for violation in () if solution.cost is None else check(problem, solution.schedule):
+        raise f.refusal(None, *at, what=f"{{}} is not valid: {violation}")
+
+
 def refuse_other_terms(points: Sequence[Any], serving: AnyServing) -> None:
     """Refuse points and unservable services that could not have made the plan's problem."""
     allowed: dict[str, set[InstanceKind]] = {}
     for index, service in enumerate(serving.services):
         with f.blaming("services", index, "allowed_profiles"):
-            names = service.allowed_profiles or ()
-            found = (find_allowed_instances(name, service, serving.gpus) for name in names)
-            allowed[service.name] = set(chain.from_iterable(found))
+            allowed[service.name] = find_allowed_instances(service, serving.gpus)
     for index, part in enumerate(points):
         with f.blaming("operating_points", index):
             service, kind = serving.service(part.service), serving.instance_of(part.block)
@@ -297,19 +277,9 @@ def refuse_other_terms(points: Sequence[Any], serving: AnyServing) -> None:
 
 
 class _HeadroomPart(m.Part):
+    MAKES: ClassVar[Any] = Headroom
     name: f.Text
-    overheads_ms: dict[str, f.Exact] | None
-
-    def build(self) -> Headroom:
-        table = self.overheads_ms
-        overheads = None if table is None else read_whole_keys(table, "a batch", "overheads_ms")
-        return Headroom(self.name, overheads)
-
-    @classmethod
-    def from_object(cls, value: Headroom, **other: Any) -> Self:
-        table = value.overheads_ms
-        overheads = table and {str(batch): ms for batch, ms in table.items()}
-        return cls.from_fields(name=value.name, overheads_ms=overheads)
+    overheads_ms: ByBatch | None
 
 
 class _PairPart(m.Part):
@@ -356,8 +326,8 @@ class _InterferencePart(m.Part):
     def serving(self, solo: SharedServing) -> NeighbourServing:
         """Make both images anew of the pairs; refuse other classes or pairs than follow."""
         with f.blaming("sharing", "interference", "pairs"):
-            keyed = {Pair(*(getattr(p, key) for key in Pair._fields)): p for p in self.pairs}
-            table = Interference({pair: part.slowdown for pair, part in keyed.items()})
+            given = ((Pair(*(getattr(p, key) for key in Pair._fields)), p) for p in self.pairs)
+            table = Interference({pair: part.slowdown for pair, part in given})
             serving = pose_beside(solo, table, self.classes)
         why = {
             "kinds": "by how much they slow others",
@@ -366,8 +336,10 @@ class _InterferencePart(m.Part):
         told, wanted = (of.to_json(*why) for of in (self, self.of_plan(serving, None)))
         for key in why:
             agree(told[key], wanted[key], why[key], "sharing", "interference", key)
-        outer = "sharing", "interference", "outer", "problem"
-        require_problem(self.outer.problem, serving.outer, *outer)
+        outer = "sharing", "interference", "outer"
+        require_problem(self.outer.problem, serving.outer, *outer, "problem")
+        if self.outer.solution is not None:
+            require_valid(serving.outer, self.outer.solution, *outer, "solution")
         return serving
 
 
@@ -381,24 +353,18 @@ class SharedPoint(PointPart):
     supply_rps: None  # what it counts for depends on the mix
 
     @classmethod
-    def all(cls, serving: SharedServing) -> list[Self]:
-        """Describe all points of a problem."""
-        found = []
-        for service, block in product(serving.services, serving.problem.blocks):
-            for point in serving.points.get((service.name, block), ()):
-                posed = serving.problem.job(service.name).point(block, amount_of(point))
-                assert posed is not None  # the problem was made of the points
-                found.append(cls.from_object(
-                    point, service=service.name, block=block, gpu=serving.instance_of(block)[0],
-                    length_ms=1000 * posed.length, supply_rps=None,
-                ))  # fmt: skip
-        return found
+    def describe(
+        cls, serving: SharedServing, service: Service, block: Block, point: OperatingPoint
+    ) -> dict[str, Any]:
+        """Return what a plan says of a point."""
+        posed = serving.problem.job(service.name).point(block, amount_of(point))
+        assert posed is not None  # the problem was made of the points
+        return {"length_ms": 1000 * posed.length, "supply_rps": None}
 
 
 class SharingPart(m.Part):
     """The terms on which services share instances in time."""
 
-    _TERMS: ClassVar = ("rule", "max_services", "splits", "headroom", "latency_margin")
     kind: Literal["time"]
     rule: DutyCycleRule
     max_services: f.AtLeastOne | None
@@ -420,7 +386,7 @@ class SharingPart(m.Part):
         self, points: Sequence[SharedPoint], problem: TimeSharedProblem, **common: Any
     ) -> SharedServing:
         """Build what a plan was made from; its problem must be what follows from the rest."""
-        sharing = TimeSharing(**{key: getattr(self, key) for key in self._TERMS})
+        sharing = TimeSharing(**{key: getattr(self, key) for key in TimeSharing.__match_args__})
         of_pair: dict[tuple[str, Block], list[OperatingPoint]] = {}
         for index, part in enumerate(points):
             with f.blaming("operating_points", index):

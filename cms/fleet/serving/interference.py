@@ -210,9 +210,19 @@ class LinearSlowdown(NamedTuple):
                         "or leave the pair out"
                     )
             rows.append((*_features(*(used[batch] for batch in batches)), slowdown))
-        zero = Fraction(0)
+        zero, pairs = Fraction(0), len(rows)
         squares = [[sum((r[i] * r[j] for r in rows), zero) for j in range(6)] for i in range(5)]
-        return cls(*(round(value, _PLACES) for value in _solved(squares, len(rows))))
+        from sympy import Matrix  # takes half a second: only to fit
+
+        left, right = Matrix(squares)[:, :5], Matrix(squares)[:, 5]
+        if left.rank() < 5:
+            raise InvalidOption(
+                f"{pairs} {'pair does' if pairs == 1 else 'pairs do'} not tell the five "
+                "coefficients of the linear model; expected pairs of at least five "
+                "batches whose utilisations are not in proportion"
+            )
+        solved = (Fraction(each.p, each.q) for each in left.LUsolve(right))
+        return cls(*(round(value, _PLACES) for value in solved))
 
     def factor(self, own: Utilisation, other: Utilisation) -> Fraction:
         """Return by which factor a batch takes longer beside another one."""
@@ -279,21 +289,3 @@ def _rest(profile: str) -> str | None:
     """The share beside this one; None if there is none."""
     share = mps_share(profile)
     return None if share in (None, 100) else f"{MPS_PREFIX}{100 - (share or 0)}"
-
-
-def _solved(rows: list[list[Fraction]], pairs: int) -> list[Fraction]:
-    """Solve five equations in five unknowns, exactly."""
-    for i in range(5):
-        pivot = next((r for r in range(i, 5) if rows[r][i]), None)
-        if pivot is None:
-            raise InvalidOption(
-                f"{pairs} {'pair does' if pairs == 1 else 'pairs do'} not tell the five "
-                "coefficients of the linear model; expected pairs of at least five "
-                "batches whose utilisations are not in proportion"
-            )
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        rows[i] = [value / rows[i][i] for value in rows[i]]
-        for r in range(5):
-            if r != i and rows[r][i]:
-                rows[r] = [a - rows[r][i] * b for a, b in zip(rows[r], rows[i], strict=True)]
-    return [row[5] for row in rows]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from pydantic import Field
 
 from ...errors import InvalidOption
-from ...files.documents import number_to_json
+from ...files import fields as f
+from ...files import model as m
 from ...values.numbers import Number, exact, format_exact, shown
 from ...values.words import short
 from .operating_point import OperatingPoint
@@ -105,13 +108,7 @@ class LatencyRule:
 
     def to_json(self) -> dict[str, Any]:
         """The rule as a JSON object, with everything a simulator needs to apply it."""
-        return {
-            "name": self.name,
-            "latency_share": format_exact(self.share),
-            "strict": self.strict,
-            "source": self.source,
-            **margin_to_json(self.latency_margin),
-        }
+        return LatencyRulePart.from_object(self).to_json()
 
     def __str__(self) -> str:
         sign = "<" if self.strict else "<="
@@ -122,14 +119,20 @@ class LatencyRule:
         return point.latency_ms * (1 + self.latency_margin)
 
 
+class LatencyRulePart(m.Part):
+    """A latency rule in a document."""
+
+    MAKES: ClassVar[Any] = LatencyRule
+    name: f.Text
+    share: Annotated[Fraction, f.Value(f.read_number, format_exact)] = Field(alias="latency_share")
+    strict: f.Flag
+    source: f.Text = ""
+    latency_margin: f.Exact = f.omitted(Fraction(0))
+
+
 def require_margin(margin: Number) -> Fraction:
     """Return a latency margin exactly; InvalidOption if it is no number >= 0."""
     return exact(margin, "the latency margin", error=InvalidOption)
-
-
-def margin_to_json(margin: Fraction) -> dict[str, Any]:
-    """Return the key of a margin in a rule; nothing without."""
-    return {"latency_margin": number_to_json(margin)} if margin else {}
 
 
 def margin_words(margin: Fraction) -> str:

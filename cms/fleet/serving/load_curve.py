@@ -140,13 +140,10 @@ def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
     batches = any(curve.batches_sha256 for curve in curves.values())
     rows: list[Sequence[object]] = [[*CURVE_COLUMNS, *[BATCHES] * batches]]
     for point, curve in curves.items():
-        rates, latencies = (
-            " ".join(map(format_exact, numbers))
-            for numbers in (curve.rates_rps, curve.latencies_ms)
-        )
+        numbers = curve.rates_rps, curve.latencies_ms
+        lists = (" ".join(map(format_exact, each)) for each in numbers)
         share = format_exact(curve.late_share)
-        described = share, curve.evidence, rates, latencies
-        rows.append([*point, *described, *[curve.batches_sha256] * batches])
+        rows.append([*point, share, curve.evidence, *lists, *[curve.batches_sha256] * batches])
     return csv_text(rows)
 
 

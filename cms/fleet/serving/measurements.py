@@ -41,27 +41,29 @@ def sort_measurements(
     """Sort operating points by model, GPU and profile; leave out those that may not be used."""
     found = Measurements()
     kinds: dict[tuple[str, str], InstanceKind | None] = {}
-    seen: set[tuple[str, InstanceKind, int, int]] = set()
+    seen: set[tuple[str, InstanceKind | None, int, int]] = set()
     for point in points:
         place = point.device, point.profile
         if place not in kinds:
             kinds[place] = find_instance(point, fleet)
-        if (kind := kinds[place]) is None:
-            _leave_out(found, point, f"on {point.device}")
-            continue
-        key = (point.model, kind, point.processes, point.batch)
-        if key in seen:
+        kind, why = kinds[place], ""
+        key = point.model, kind, point.processes, point.batch
+        if kind is None:
+            why = f"on {point.device}"
+        elif key in seen:
             raise point.fault(
                 f"there are two operating points of {point.model!r} on {kind[0]}, {point.setting}; "
                 "keep one of them"
             )
-        seen.add(key)
-        if max_processes is not None and point.processes > max_processes:
-            _leave_out(found, point, f"with more than max_processes = {max_processes}")
+        elif max_processes is not None and point.processes > max_processes:
+            why = f"with more than max_processes = {max_processes}"
         elif not mps and mps_share(point.profile) is not None:
-            _leave_out(found, point, "under MPS shares, which are switched off")
+            why = "under MPS shares, which are switched off"
         else:
             found.measured.setdefault(point.model, {}).setdefault(kind, []).append(point)
+        if why:
+            found.elsewhere.setdefault(point.model, {})[why] = None
+        seen.add(key)
     for one in fleet:
         if not any(key == one.key for own in found.measured.values() for key, _ in own):
             raise InvalidProblem(_nothing_on(one.key, kinds, found))
@@ -118,10 +120,6 @@ def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
     )
 
 
-def _leave_out(found: Measurements, point: OperatingPoint, reason: str) -> None:
-    found.elsewhere.setdefault(point.model, {})[reason] = None
-
-
 def _nothing_on(
     key: str, kinds: Mapping[tuple[str, str], InstanceKind | None], found: Measurements
 ) -> str:
@@ -163,11 +161,7 @@ def find_points(
         )
     if service.allowed_profiles is None:
         return own
-    allowed = {
-        where: None
-        for name in service.allowed_profiles
-        for where in find_allowed_instances(name, service, fleet)
-    }
+    allowed = find_allowed_instances(service, fleet)
     chosen = {where: points for where, points in own.items() if where in allowed}
     if not chosen:
         raise service.fault(
@@ -178,28 +172,29 @@ def find_points(
     return chosen
 
 
-def find_allowed_instances(
-    name: str, service: Service, fleet: Sequence[Gpu]
-) -> Iterable[InstanceKind]:
-    """Return the instances an allowed profile means, on each GPU or on that of its ``key:``."""
-    found: list[InstanceKind] = []
-    names: dict[str, None] = {}
-    for one in fleet:
-        plain = name.removeprefix(f"{one.key}:")
-        if plain.startswith("mps:") and mps_share(plain) is not None:
-            found.append((one.key, plain))
-            continue
-        for profile in one.profiles:
-            names[profile.name] = None
-            if plain in (profile.name, *profile.other_names):
-                found.append((one.key, profile.name))
-    if not found:
-        raise service.fault(
-            f"service {service.name!r} allows the profile {name!r}, which none of "
-            f"{', '.join(one.key for one in fleet)} has{nearest(name, names)}; expected one of "
-            f"{', '.join(names)}"
-        )
-    return found
+def find_allowed_instances(service: Service, fleet: Sequence[Gpu]) -> set[InstanceKind]:
+    """Return the instances that the allowed profiles of a service mean; without any, none.
+
+    A profile is meant on each GPU that has it, or on that of its ``key:``.
+    """
+    allowed: set[InstanceKind] = set()
+    for name in service.allowed_profiles or ():
+        found: list[InstanceKind] = []
+        for one in fleet:
+            plain = name.removeprefix(f"{one.key}:")
+            if plain.startswith("mps:") and mps_share(plain) is not None:
+                found.append((one.key, plain))
+            named = (each for each in one.profiles if plain in (each.name, *each.other_names))
+            found += ((one.key, each.name) for each in named)
+        if not found:
+            names = dict.fromkeys(each.name for one in fleet for each in one.profiles)
+            raise service.fault(
+                f"service {service.name!r} allows the profile {name!r}, which none of "
+                f"{', '.join(one.key for one in fleet)} has{nearest(name, names)}; expected one of "
+                f"{', '.join(names)}"
+            )
+        allowed.update(found)
+    return allowed
 
 
 # --- signs that numbers stand in the wrong unit: warnings, never corrections ----------------------
@@ -209,10 +204,10 @@ def find_allowed_instances(
 _FACTOR_30 = 30  # about the square root of 1000: nearer to a factor of 1000 than to none
 _FACTOR_FAR = 5
 _LENIENT = 100  # a limit so far above the slowest point is no limit
-#: What throughput x latency over batch x processes is in other units, in words.
+#: What throughput x latency over batch x processes is multiplied by in other units, in words.
 _UNITS = {
-    Fraction(1, 1000): ("1/1000 of", "seconds"),
-    Fraction(1000): ("1000 times", "microseconds"),
+    Fraction(1000): "about 1/1000 of batch x processes; latency_ms looks like seconds",
+    Fraction(1, 1000): "about 1000 times batch x processes; latency_ms looks like microseconds",
 }
 _ONE_PROCESS = (
     "throughput x latency is about one batch, however many processes; throughput_rps looks like "
@@ -286,33 +281,30 @@ def _verdict(ratio: Fraction) -> str:
     # exact, since a table may hold 1e399, which no float does
     if 1 <= ratio * _FACTOR_FAR <= _FACTOR_FAR**2:
         return ""
-    for factor, (part, unit) in _UNITS.items():
-        if 1 < ratio / factor * _FACTOR_30 < _FACTOR_30**2:
-            said = f"throughput x latency is about {part} batch x processes"
-            return f"{said}; latency_ms looks like {unit}"
+    for factor, said in _UNITS.items():
+        if 1 < ratio * factor * _FACTOR_30 < _FACTOR_30**2:
+            return f"throughput x latency is {said}"
     return "throughput x latency is far from batch x processes; check both units"
 
 
 def _find_odd_limits(services: Sequence[Service], measured: Measured) -> Iterator[str]:
     """Name services whose latency limit looks as if it stood in another unit than milliseconds."""
-    found: dict[str, list[str]] = {}
     extremes: dict[str, tuple[Fraction, Fraction]] = {}  # thousands of services may run one model
+    for model, own in measured.items():
+        latencies = [point.latency_ms for points in own.values() for point in points]
+        extremes[model] = min(latencies), max(latencies)
+    found: dict[str, list[str]] = {}
     for service in services:
-        limit = service.latency_limit_ms
+        limit, (fastest, slowest) = service.latency_limit_ms, extremes[service.model]
+        of = f"operating point of {service.model}"
         if limit is None:
             continue
-        if service.model not in extremes:
-            own = measured[service.model].values()
-            latencies = [point.latency_ms for points in own for point in points]
-            extremes[service.model] = min(latencies), max(latencies)
-        fastest, slowest = extremes[service.model]
         if limit > _LENIENT * slowest:
-            verdict, extreme = _LIMIT_IN_MICROSECONDS, f"slowest {{}}: {shown(slowest)}"
-        elif limit < fastest and fastest <= 1000 * limit <= _LENIENT * slowest:
-            verdict, extreme = _LIMIT_IN_SECONDS, f"fastest {{}}: {shown(fastest)}"
+            verdict, extreme = _LIMIT_IN_MICROSECONDS, f"slowest {of}: {shown(slowest)}"
+        elif limit < fastest <= 1000 * limit <= _LENIENT * slowest:
+            verdict, extreme = _LIMIT_IN_SECONDS, f"fastest {of}: {shown(fastest)}"
         else:
             continue
-        extreme = extreme.format(f"operating point of {service.model}")
         said = f"{service.name}, {shown(limit)} ms, {extreme} ms"
         found.setdefault(verdict, []).append(said)
     for verdict, examples in found.items():

@@ -22,11 +22,13 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import shown, whole
 from .interference import Interference, Pair
 from .measurements import InstanceKind
-from .time_sharing import SharedServing, amount_of
+from .time_sharing import SharedServing
 
 DEFAULT_CLASSES = 3
 #: A model, and how much of it is taken together.
 Kind: TypeAlias = tuple[str, int]
+#: By a share and the one beside it: of each kind, how much longer it takes beside each kind there.
+_Slowdowns: TypeAlias = dict[tuple[Block, Block], dict[Kind, dict[Kind, Fraction]]]
 _SHARE = re.compile(r"(.*:)?mps:[0-9]+")
 _REMARK = re.compile(r" \(([0-9]+) beside ([0-9]+)\)")
 
@@ -152,39 +154,32 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
         for pair, factor in table.on(gpu).pairs.items()
         if pair[:4] in there and (pair.device, *pair[4:]) in kinds
     })  # fmt: skip
-    qualified, ranks = _qualify(solo, measured, most)
-    shapes = list(_shapes(solo, qualified))
+    slowdowns, ranks = _find_slowdowns(solo, measured, most)
+    shapes, slower = _list_shapes(solo, slowdowns, ranks)
 
     def image(which: int) -> TimeSharedProblem:
-        """Pose the problem on qualified blocks, every batch longer by its factor."""
+        """Pose the problem on shares with classes, every batch longer by its factor."""
         jobs = []
         for job in solo.problem.jobs:
-            lengths: dict[Block, list[tuple[Fraction, Fraction]]] = {
-                block: [(point.amount, point.length) for point in own]
-                for block, own in job.points.items()
-            }
-            for one in chain.from_iterable(qualified.values()):
-                lengths[one.name] = [
-                    (point.amount, point.length * one.factors[kind][which])
-                    for point, kind in admitted(solo, job.name, one.block)
-                    if kind in one.factors
+            own: dict[Block, Iterable[tuple[Fraction, Fraction]]] = {**job.points}
+            for block, factors in slower.items():
+                own[block] = [
+                    (point.amount, point.length * factors[kind][which])
+                    for point, kind in admitted(solo, job.name, plain_block(block))
+                    if kind in factors
                 ]
-            jobs.append(TimeSharedJob(job.name, job.demand, job.limit, lengths))
-        alone = solo.problem
+            jobs.append(TimeSharedJob(job.name, job.demand, job.limit, own))
+        machines = solo.problem
         return TimeSharedProblem(
-            configurations=shapes, jobs=jobs, machine_types=alone.machine_types,
-            group_limits=alone.group_limits, rule=alone.rule, max_jobs=alone.max_jobs,
+            configurations=shapes, jobs=jobs, machine_types=machines.machine_types,
+            group_limits=machines.group_limits, rule=machines.rule, max_jobs=machines.max_jobs,
         )  # fmt: skip
 
     inner = image(0)
     points = {
-        (job.name, block): tuple(
-            point
-            for point in solo.points.get((job.name, plain_block(block)), ())
-            if job.point(block, amount_of(point)) is not None
-        )
+        (job.name, block): tuple(solo.point(job.name, plain_block(block), n) for n, _ in own)
         for job in inner.jobs
-        for block in job.points
+        for block, own in job.points.items()
     }
     kept = {each.name: getattr(solo, each.name) for each in fields(SharedServing)}
     return NeighbourServing(
@@ -193,57 +188,30 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     )  # fmt: skip
 
 
-class _Qualified(NamedTuple):
-    """A share of a GPU, and the one beside it, with the highest classes on each."""
-
-    block: Block
-    beside: Block
-    own: int
-    other: int
-    #: How much longer a batch takes: beside the worst of classes up to the other, and beside the
-    #: best from it on.
-    factors: dict[Kind, tuple[Fraction, Fraction]]
-
-    @property
-    def name(self) -> Block:
-        return f"{self.block} ({self.own} beside {self.other})"
-
-
-def _qualify(
+def _find_slowdowns(
     solo: SharedServing, table: Interference, classes: int
-) -> tuple[dict[tuple[Block, Block], list[_Qualified]], dict[tuple[str, str, int], int]]:
-    """Return two shares' pairs of classes that have a kind, and the class of each kind."""
+) -> tuple[_Slowdowns, dict[tuple[str, str, int], int]]:
+    """Return how much longer each kind takes beside each, and the classes of the kinds."""
     names, missing = solo.problem.job_names, list[Pair]()
-    found, ranks = dict[tuple[Block, Block], list[_Qualified]](), dict[tuple[str, str, int], int]()
+    found, ranks = _Slowdowns(), dict[tuple[str, str, int], int]()
     for gpu in solo.gpus:
         shapes = (each for each in solo.problem.configurations if each.machine == gpu.key)
         pairs = [pair for shape in shapes if (pair := find_pair(shape)) is not None]
-        sides = dict.fromkeys(side for p, q in pairs for side in ((p, q), (q, p)))
+        sides = dict.fromkeys(side for pair in pairs for side in (pair, pair[::-1]))
         kinds = {
             block: sorted({kind for name in names for _, kind in admitted(solo, name, block)})
             for block, _ in sides
         }
-        rank = rank_kinds(table.on(gpu), {kind for own in kinds.values() for kind in own}, classes)
-        ranks |= {(gpu.key, *kind): place for kind, place in rank.items()}
+        ranked = rank_kinds(table.on(gpu), chain.from_iterable(kinds.values()), classes)
+        ranks |= {(gpu.key, *kind): place for kind, place in ranked.items()}
         for block, beside in sides:
-            profile, factors = solo.profile_of(block), dict[tuple[Kind, Kind], Fraction]()
+            own = found[block, beside] = {kind: {} for kind in kinds[block]}
             for kind, near in product(kinds[block], kinds[beside]):
-                batches = Pair(kind[0], gpu.key, profile, kind[1], *near)
+                batches = Pair(kind[0], gpu.key, solo.profile_of(block), kind[1], *near)
                 if batches in table.pairs:
-                    factors[kind, near] = table.factor(batches)
+                    own[kind][near] = table.factor(batches)
                 else:
                     missing.append(batches)
-            here, there = (sorted({rank[kind] for kind in kinds[b]}) for b in (block, beside))
-            found[block, beside] = [] if missing else [
-                _Qualified(block, beside, own, other, {
-                    kind: (
-                        max(factors[kind, near] for near in kinds[beside] if rank[near] <= other),
-                        min(factors[kind, near] for near in kinds[beside] if rank[near] >= other),
-                    )
-                    for kind in kinds[block] if rank[kind] <= own
-                })
-                for own, other in product(here, there)
-            ]  # fmt: skip
     if missing:
         model, device = missing[0][:2]
         on = sorted({pair.profile for pair in table.pairs if pair[:2] == (model, device)})
@@ -256,23 +224,41 @@ def _qualify(
     return found, ranks
 
 
-def _shapes(
-    solo: SharedServing, qualified: Mapping[tuple[Block, Block], Iterable[_Qualified]]
-) -> Iterator[AnyConfiguration]:
-    """Every configuration; of two shares each alone, and both for each two classes."""
-    alone = set[Block]()
+def _list_shapes(
+    solo: SharedServing, slowdowns: _Slowdowns, ranks: Mapping[tuple[str, str, int], int]
+) -> tuple[list[AnyConfiguration], dict[Block, dict[Kind, tuple[Fraction, Fraction]]]]:
+    """Return every configuration, of two shares each alone, and both for each two classes.
+
+    And how much longer a batch takes on a share with classes: beside the worst of classes up to its
+    neighbour's, and beside the best from that on.
+    """
+    shapes, alone = list[AnyConfiguration](), set[Block]()
+    slower = dict[Block, dict[Kind, tuple[Fraction, Fraction]]]()
     for shape in solo.problem.configurations:
-        pair = find_pair(shape)
-        if pair is None:
-            yield shape
+        if (pair := find_pair(shape)) is None:
+            shapes.append(shape)
             continue
         new = [block for block in dict.fromkeys(pair) if block not in alone]
-        yield from (Configuration({block: 1}, shape.machine) for block in new)
+        shapes += [Configuration({block: 1}, shape.machine) for block in new]
         alone.update(new)
-        for one in qualified.get(pair, ()):
-            if pair[0] != pair[1] or one.own >= one.other:
-                facing = f"{one.beside} ({one.other} beside {one.own})"
-                yield Configuration(Counter((one.name, facing)), shape.machine)
+        rank = {(m, batch): n for (gpu, m, batch), n in ranks.items() if gpu == shape.machine}
+        both = ({rank[kind] for kind in slowdowns[side]} for side in (pair, pair[::-1]))
+        for own, other in product(*map(sorted, both)):
+            if pair[0] == pair[1] and own < other:
+                continue
+            sides = (pair, own, other), (pair[::-1], other, own)
+            names = [f"{side[0]} ({high} beside {near})" for side, high, near in sides]
+            shapes.append(Configuration(Counter(names), shape.machine))
+            for name, (side, high, near) in zip(names, sides, strict=True):
+                slower[name] = {
+                    kind: (
+                        max(by for beside, by in each.items() if rank[beside] <= near),
+                        min(by for beside, by in each.items() if rank[beside] >= near),
+                    )
+                    for kind, each in slowdowns[side].items()
+                    if rank[kind] <= high
+                }
+    return shapes, slower
 
 
 # --- the exact check: it knows pairs and points, and nothing of classes -------------------------
@@ -311,9 +297,8 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     served = dict.fromkeys(problem.job_names, Fraction(0))
     found = []
     for g, group in enumerate(schedule.groups):
-        gpu = serving.gpu_of(group.configuration.machine).key
         for held, other in _held(group):
-            cycle = _cycle_beside(serving, gpu, held, other)
+            cycle = _cycle_beside(serving, held, other)
             near = "nothing" if other is None else str(other)
             has = f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}"
             for name, slack in cycle.slack.items():
@@ -329,9 +314,9 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     return tuple(found)
 
 
-def _cycle_beside(serving: NeighbourServing, gpu: str, held: Held, other: Held | None) -> DutyCycle:
+def _cycle_beside(serving: NeighbourServing, held: Held, other: Held | None) -> DutyCycle:
     """Return the cycle of a mix on a share, beside another mix on the rest of its GPU."""
-    solo, profile = serving.solo, serving.solo.profile_of(held.block)
+    solo, (gpu, profile) = serving.solo, serving.solo.instance_of(held.block)
     kinds = [] if other is None else [_kind(solo, other, name) for name in other.mix]
     points = {}
     for name, amount in held.mix.items():
@@ -364,10 +349,8 @@ def _held(group: MachineGroup) -> Iterator[tuple[Held, Held | None]]:
         if not isinstance(content, Mix):
             raise InvalidSchedule(f"block {block!r} is given to {content!r}; expected a Mix")
         held += [Held(plain_block(block), content)] * count
-    plain = Counter[Block]()
-    for block, count in group.configuration.blocks.items():
-        plain[plain_block(block)] += count
-    if find_pair(Configuration(plain)) is None:
+    blocks = Counter(group.configuration.blocks).elements()
+    if find_pair(Configuration(Counter(map(plain_block, blocks)))) is None:
         yield from ((one, None) for one in held)
     elif len(held) <= 2:
         yield from zip(held, reversed(held) if len(held) == 2 else [None], strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ...certificate.certificate import Certificate
@@ -215,30 +216,22 @@ class Plan(Viewed, Tabular):
         return f"Plan({shown(self.solution.schedule.machine_count)} GPUs {self._for_whom})"
 
     def _tables(self) -> Mapping[str, Iterable[Record]]:
-        rates = "wanted_rps", "planned_rps", "provided_rps", "headroom", "latency_headroom"
+        of_services = (
+            "service.model", "wanted_rps", "planned_rps", "provided_rps", "headroom",
+            "latency_headroom", "service.latency_limit_ms", "instances",
+        )  # fmt: skip
+        of_uses = (
+            "gpu", "profile", "count", "point.processes", "point.batch", "supply_rps",
+            "point.latency_ms", "slack_ms",
+        )  # fmt: skip
+
+        def row(service: ServicePlan, thing: object, paths: Iterable[str]) -> Record:
+            values = {path.rpartition(".")[2]: attrgetter(path)(thing) for path in paths}
+            return {"service": service.service.name, **values}
+
         return {
-            "services": (
-                {
-                    "service": each.service.name,
-                    "model": each.service.model,
-                    **{name: getattr(each, name) for name in rates},
-                    "latency_limit_ms": each.service.latency_limit_ms,
-                    "instances": each.instances,
-                }
-                for each in self.services
-            ),
-            "instances": (
-                {
-                    "service": each.service.name,
-                    **{name: getattr(use, name) for name in ("gpu", "profile", "count")},
-                    **{name: getattr(use.point, name) for name in ("processes", "batch")},
-                    "supply_rps": use.supply_rps,
-                    "latency_ms": use.point.latency_ms,
-                    "slack_ms": use.slack_ms,
-                }
-                for each in self.services
-                for use in each.uses
-            ),
+            "services": (row(each, each, of_services) for each in self.services),
+            "instances": (row(each, use, of_uses) for each in self.services for use in each.uses),
             "gpus": (
                 {
                     "group": nth,
@@ -396,11 +389,8 @@ class Plan(Viewed, Tabular):
             if serves := serving.served(content, block):
                 idle[block] -= count
                 used.append(Instances(block, serving.profile_of(block), count, serves))
-        rest = (
-            Instances(block, serving.profile_of(block), idle[block])
-            for block in sorted(idle, key=lambda block: index[block])
-            if idle[block]
-        )
+        left = sorted(filter(idle.get, idle), key=index.__getitem__)
+        rest = (Instances(block, serving.profile_of(block), idle[block]) for block in left)
         machine = group.configuration.machine
         gpu, there = serving.gpu_of(machine).key, serving.available_as(machine)
         return PlanGroup(gpu, group.configuration, (*used, *rest), group.count, there)

@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator
 
-from ...checker.kinds import check
 from ...files import fields as f
 from ...files import model as m
 from ...files.documents import parse_document, write_document
@@ -26,14 +25,13 @@ from ...files.source import StrPath
 from ...infeasibility.shortage import Shortage
 from ...problem.parts import Block
 from ...problem.problem import Problem
-from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ..hardware.catalogue import Device
 from .document_parts import (
     AvailablePart,
-    Queue,
+    ByBatch,
     ServicePart,
     SharedPoint,
     SharingPart,
@@ -42,17 +40,17 @@ from .document_parts import (
     allowed_configurations,
     collect_curves,
     read_rule,
-    read_whole_keys,
     refuse_other_terms,
     require_available,
     require_problem,
+    require_valid,
 )
 from .load_curve import FillTimes
-from .neighbours import NeighbourServing
+from .operating_point import OperatingPoint
 from .plan import Plan
 from .posing import AnyServing
 from .queueing import QueueingRule
-from .service import Promise
+from .service import Promise, Queue, Service
 from .serving_problem import ServingProblem, pose_job
 from .time_sharing import SharedServing
 
@@ -88,11 +86,20 @@ class PlannedPoint(SuppliedPart):
     block: f.Text
     gpu: f.Text
     batch_ms: f.Exact
-    fill_ms: Annotated[dict[str, f.Exact], BeforeValidator(m.drop_own_keys)]
+    fill_ms: Annotated[ByBatch, BeforeValidator(m.drop_own_keys)]
+
+    @classmethod
+    def describe(
+        cls, serving: ServingProblem, service: Service, block: Block, point: OperatingPoint
+    ) -> dict[str, Any]:
+        """Return what a plan says of a point."""
+        supply, fills = serving.supply(service.name, block), serving.fills[service.name, block]
+        evidence = cls.evidence_fields(serving.rule, service, point)
+        return {"supply_rps": supply, "fill_ms": fills.times_ms, **evidence}
 
     def times(self) -> FillTimes:
         """Build T(n); the smaller batches are what was measured, the full one follows."""
-        times = read_whole_keys(self.fill_ms, "a number of requests", "fill_ms")
+        times = self.fill_ms
         if not times or 0 in times or list(times)[-1] != self.batch:
             expected = f"times of 1 or more requests, the last of {self.batch}, the batch"
             raise f.refusal(expected, "fill_ms")
@@ -163,6 +170,8 @@ class _AnyPlan(m.Document):
     """What plans say, whether their services share instances in time or not."""
 
     KIND: ClassVar[str] = "cms-plan"
+    POINT: ClassVar[Any]
+    PROBLEM: ClassVar[Any]
     rule: dict[str, Any] | None
     promise: Annotated[Promise, m.Built(PromisePart)] | None
     rate_margin: f.Exact
@@ -178,23 +187,27 @@ class _AnyPlan(m.Document):
     devices: tuple[Device, ...]
     problem: EmbeddedProblem
     solution: Annotated[Any, m.Built(SolutionDocument)]
+    sharing: Any
 
     def build(self, rule: QueueingRule | None = None) -> Plan:
-        problem = self.problem
+        problem, sharing = self.problem, self.sharing
+        if not isinstance(problem, self.PROBLEM):
+            kind, jobs = "nothing, so a service a block", "share blocks in time"
+            if sharing:
+                kind, jobs = "sharing in time", "have blocks of their own"
+            expected = f'what "sharing" of the plan says: {kind}'
+            raise f.refusal(expected, "problem", what=f"in {{}} jobs {jobs}")
         keys = [gpu.key for gpu in self.devices]
         machines = require_available(getattr(self, "available", ()), problem.machine_types)
         _require_names("devices", "key", keys, dict.fromkeys(machines))
         _require_names("services", "name", [each.name for each in self.services], problem.job_names)
         for index, block in enumerate(problem.blocks if len(keys) > 1 else ()):
             if block.partition(":")[0] not in keys or ":" not in block:
-                raise f.refusal(
-                    f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}',
-                    "problem", "blocks", index,
-                )  # fmt: skip
+                expected = f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}'
+                raise f.refusal(expected, "problem", "blocks", index)
         for index, part in enumerate(self.operating_points):
             for kind, known in (("service", problem.job_names), ("block", problem.blocks)):
-                name = getattr(part, kind)
-                f.refuse_unknown(name, kind, known, "operating_points", index, kind)
+                f.refuse_unknown(getattr(part, kind), kind, known, "operating_points", index, kind)
         serving = self.serving(
             rule, services=f.build_each(self.services, ServicePart.build, "services"),
             problem=problem, gpus=self.devices, warnings=self.warnings,
@@ -202,15 +215,10 @@ class _AnyPlan(m.Document):
             rate_margin=self.rate_margin, currency=self.currency,
         )  # fmt: skip
         refuse_other_terms(self.operating_points, serving)
-        solutions, outer = [(problem, self.solution, ["solution"])], self.outer()
-        if outer is not None and isinstance(serving, NeighbourServing):
-            at = ["sharing", "interference", "outer", "solution"]
-            solutions.append((serving.outer, outer, at))
-        for posed, found, at in solutions:
-            for violation in () if found.cost is None else check(posed, found.schedule):
-                raise f.refusal(None, *at, what=f"{{}} is not valid: {violation}")
+        require_valid(problem, self.solution, "solution")
+        beside = sharing and sharing.interference
         with f.blaming("solution"):
-            plan = Plan(serving, self.solution, outer)
+            plan = Plan(serving, self.solution, beside and beside.outer.solution)
         # what is written out for readers has to follow from the rest
         derived = {
             "promise": "what the rule promises", "services": "as problem and solution have",
@@ -226,14 +234,20 @@ class _AnyPlan(m.Document):
     @abstractmethod
     def serving(self, rule: QueueingRule | None, **common: Any) -> AnyServing: ...
 
-    def outer(self) -> Solution | None:
-        return None
-
     @classmethod
     def from_object(cls, value: Plan, **other: Any) -> Self:
-        own = "services", "latency_headroom", "checkers", "groups", "solution"
-        told = {key: getattr(value, key) for key in own}
-        return super().from_object(value.serving, devices=value.serving.gpus, **told, **other)
+        serving, own = value.serving, ("services", "latency_headroom", "checkers", "groups")
+        told = {key: getattr(value, key) for key in (*own, "solution")}
+        points = [
+            cls.POINT.from_object(
+                point, service=service.name, block=block, gpu=serving.instance_of(block)[0],
+                **cls.POINT.describe(serving, service, block, point),
+            )
+            for service, block in product(serving.services, serving.problem.blocks)
+            for point in serving.points.get((service.name, block), ())
+        ]  # fmt: skip
+        told |= {"devices": serving.gpus, "operating_points": points}
+        return super().from_object(serving, **told, **other)
 
 
 def _require_names(key: str, name: str, found: Iterable[str], wanted: Iterable[str]) -> None:
@@ -245,6 +259,7 @@ def _require_names(key: str, name: str, found: Iterable[str], wanted: Iterable[s
 class PlanDocument(_AnyPlan):
     """A plan of instances that serve one service each."""
 
+    POINT, PROBLEM = PlannedPoint, Problem
     rule: dict[str, Any]
     sharing: None = f.omitted(None)
     routing: Literal["weighted", "equal"] = f.omitted("weighted")
@@ -255,8 +270,6 @@ class PlanDocument(_AnyPlan):
     def serving(self, rule: QueueingRule | None, **common: Any) -> ServingProblem:
         """Build what the plan was made from."""
         problem = common["problem"]
-        if not isinstance(problem, Problem):
-            raise _other_kind("nothing, so a service a block", "share blocks in time")
         points: dict[tuple[str, Block], Any] = {}
         fills: dict[tuple[str, Block], FillTimes] = {}
         for index, part in enumerate(self.operating_points):
@@ -285,26 +298,14 @@ class PlanDocument(_AnyPlan):
     @classmethod
     def from_object(cls, value: Plan, **other: Any) -> Self:
         """Describe a plan."""
-        serving = value.serving
-        assert isinstance(serving, ServingProblem)
-        points = [
-            PlannedPoint.from_object(
-                one.point, service=service.name, block=block, gpu=serving.instance_of(block)[0],
-                supply_rps=one.rate_rps,
-                fill_ms={str(n): time for n, time in
-                         serving.fill_times(service.name, block).times_ms.items()},
-                **SuppliedPart.evidence_fields(serving.rule, service, one.point),
-            )
-            for service, block in product(serving.services, serving.problem.blocks)
-            for one in serving.served(service.name, block)
-        ]  # fmt: skip
-        rule = serving.rule.to_json()
-        return super().from_object(value, rule=rule, sharing=None, operating_points=points)
+        assert isinstance(value.serving, ServingProblem)
+        return super().from_object(value, rule=value.serving.rule.to_json(), sharing=None)
 
 
 class SharedPlanDocument(_AnyPlan):
     """A plan of instances that services share in time."""
 
+    POINT, PROBLEM = SharedPoint, TimeSharedProblem
     rule: None
     services: tuple[Annotated[Any, m.Built(PlannedPart)], ...]
     sharing: SharingPart
@@ -312,26 +313,12 @@ class SharedPlanDocument(_AnyPlan):
 
     def serving(self, rule: QueueingRule | None, **common: Any) -> SharedServing:
         """Build what the plan was made from."""
-        if not isinstance(common["problem"], TimeSharedProblem):
-            raise _other_kind("sharing in time", "have blocks of their own")
         return self.sharing.serving(self.operating_points, **common)
-
-    def outer(self) -> Solution | None:
-        """Return the solution of the problem that bounds."""
-        told = self.sharing.interference
-        return None if told is None else told.outer.solution
 
     @classmethod
     def from_object(cls, value: Plan, **other: Any) -> Self:
         """Describe a plan."""
-        assert isinstance(value.serving, SharedServing)
-        sharing, points = SharingPart.of_plan(value), SharedPoint.all(value.serving)
-        return super().from_object(value, rule=None, sharing=sharing, operating_points=points)
-
-
-def _other_kind(wanted: str, jobs: str) -> Exception:
-    expected = f'what "sharing" of the plan says: {wanted}'
-    return f.refusal(expected, "problem", what=f"in {{}} jobs {jobs}")
+        return super().from_object(value, rule=None, sharing=SharingPart.of_plan(value))
 
 
 def write_plan(plan: Plan, path: StrPath) -> None:

@@ -111,14 +111,10 @@ def _at(plan: Plan, rate: Fraction) -> MachineProblem:
             "in this plan batches slow one another, and its bound is of another problem than its "
             "schedule; GPUs against rates are for plans without interference"
         )
+    services = (replace(each, rate_rps=each.rate_rps * rate) for each in serving.services)
     jobs = [
-        TimeSharedJob(
-            job.name,
-            serving.planned_rps(replace(service, rate_rps=service.rate_rps * rate)),
-            job.limit,
-            job.points,
-        )
-        for job, service in zip(serving.problem.jobs, serving.services, strict=True)
+        TimeSharedJob(job.name, serving.planned_rps(service), job.limit, job.points)
+        for job, service in zip(serving.problem.jobs, services, strict=True)
     ]
     return serving.problem.replace(jobs=jobs)
 

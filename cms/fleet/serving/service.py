@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Literal, TypeAlias, get_args
 
 from ...errors import InvalidProblem
 from ...files.numerals import is_whole
@@ -14,7 +15,8 @@ from ...values.names import checked_names
 from ...values.numbers import Number, exact, shown
 
 #: Where requests wait: in one queue of the instance, or in one of each of its processes.
-QUEUES = ("instance", "process")
+Queue: TypeAlias = Literal["instance", "process"]
+QUEUES = get_args(Queue)
 _WAIT = {"instance": "each", "process": "a process"}
 NO_EXTRA: FrozenMap[str, str] = FrozenMap()
 #: Further columns that placing a plan heeds; planning heeds the first.

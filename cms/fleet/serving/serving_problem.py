@@ -18,8 +18,8 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import Number, shown
 from ..hardware import Gpu
 from .gpus_used import AvailableGpus, block_prefixes, key_by_gpu, list_configurations, name_caps
-from .load_curve import FillTimes, PointKey, fills_of, key_of
-from .measurements import InstanceKind, Measurements, find_odd_data, find_points
+from .load_curve import FillTimes, fills_of, key_of
+from .measurements import InstanceKind, Measurements, find_odd_data, find_points, list_points
 from .operating_point import OperatingPoint
 from .queueing import QueueingRule
 from .service import Promise, Service
@@ -279,8 +279,6 @@ class ServingProblem(Posed[Problem]):
 def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
     """Pose the problem in which a block serves one service; see :func:`build_problem`."""
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
-    fills: dict[tuple[str, Block], FillTimes] = {}
-    known: dict[tuple[int, PointKey], FillTimes] = {}  # services may share their points
     unservable: dict[str, str] = {}
     jobs = []
     candidates, used = request.find_candidates()
@@ -293,11 +291,7 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
             )
             amount, *_, at = max(ranked)
             if amount:
-                place = id(own), key_of(own[at])
                 supply[block], points[service.name, block] = amount, (own[at],)
-                if place not in known:
-                    known[place] = fills_of([own[at]], own)[place[1]]
-                fills[service.name, block] = known[place]
         if service.rate_rps and not supply:
             every = chain.from_iterable(by_block.values())
             unservable[service.name] = _why_unservable(service, every, rule)
@@ -307,12 +301,14 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
                 f"{service.name}: no instance serves {shown(least)} requests/s, as each of its "
                 f"replicas has to; the most that one serves is {shown(most)}: lower replica_share"
             )
+    measured = list_points(request.services, request.known)
+    fills = fills_of(chain.from_iterable(points.values()), measured)
     request, batches = request.limit_to(used), rule.promise is not None
     return ServingProblem(
         problem=Problem(jobs=jobs, **request.build_machines(used)),
         rule=rule,
         points=FrozenMap(points),
-        fills=FrozenMap(fills),
+        fills=FrozenMap({pair: fills[key_of(point)] for pair, (point,) in points.items()}),
         warnings=find_odd_data(request.services, request.known, request.gpus, batches=batches),
         unservable=FrozenMap(unservable),
         **request.kept,

@@ -73,7 +73,7 @@ class Headroom:
     overheads_ms: FrozenMap[int, Fraction] | None
 
     def __init__(self, name: str, overheads_ms: Mapping[int, Number] | None = None) -> None:
-        if name not in HEADROOMS:
+        if str(name) not in HEADROOMS:
             known = "; ".join(f"{known} ({what})" for known, what in HEADROOMS.items())
             raise InvalidOption(
                 f"there is no head-room {name!r}; expected {known}{nearest(str(name), HEADROOMS)}"
@@ -185,12 +185,9 @@ class TimeSharing:
                 f"up) or 'any' (every multiset of shares up to 100 %)"
             )
         put(self, "splits", splits)
-        if not (headroom is None or isinstance(headroom, str | Headroom)):
-            raise InvalidOption(
-                f"the head-room is {headroom!r}; expected None, a name such as 'gpulet', or a "
-                "Headroom"
-            )
-        put(self, "headroom", Headroom(headroom) if isinstance(headroom, str) else headroom)
+        if headroom is not None and not isinstance(headroom, Headroom):
+            headroom = Headroom(headroom)
+        put(self, "headroom", headroom)
         put(self, "latency_margin", require_margin(latency_margin))
 
     def planned_rps(self, rate: Fraction) -> Fraction:

@@ -200,6 +200,13 @@ def test_a_forecast_that_will_not_do_is_refused_before_anything_is_played() -> N
             assert said in refusal(InvalidProblem, next, found)
 
 
+def test_the_latest_rates_take_less_than_one_plan_for_all_where_rates_rise_and_fall() -> None:
+    place_of = scene([(20 + 20 * min(h, 6 - h), 40) for h in range(7)])
+    latest, never = compare(place_of, Latest(), ("latest", "never"))
+    assert latest.played.replans >= 1
+    assert latest.played.gpu_hours < never.played.gpu_hours
+
+
 def test_day_and_night_come_again_each_day() -> None:
     days = [(100 if 8 <= h % 24 < 16 else 10, 10) for h in range(49)]
     played = play(DayNight(), scene(days, replace(TERMS, lead_s=Fraction(0))), FLEET)

@@ -66,13 +66,8 @@ class Predictor:
         was not trained on is refused.
         """
         known = self.profiles if profiles is None else self.profiles.joined(profiles)
-        trained = set(self.online), set(self.offline)
-        unseen = np.array(
-            [[m not in seen for m, seen in zip(p[:2], trained, strict=True)] for p in places],
-            dtype=np.bool_,
-        ).reshape(-1, 2)  # fmt: skip
-        for place, new in zip(places, unseen, strict=True):
-            self._refuse_unknown(place, new, known)
+        unseen = np.array([self._find_unseen(place, known) for place in places], dtype=np.bool_)
+        unseen = unseen.reshape(-1, 2)
         table = encode(places, self.features, known)
         throughput, speed = (_compute(model, table) for model in (self.throughput, self.speed))
         around = _widths(self.throughput_widths, unseen[:, 1], unseen[:, 0])
@@ -82,17 +77,20 @@ class Predictor:
             np.clip(throughput + around, 0.0, 1.0), speed, np.clip(speed - below, 0.0, 1.0),
         )  # fmt: skip
 
-    def _refuse_unknown(self, place: Place, unseen: Bools, known: Profiles) -> None:
+    def _find_unseen(self, place: Place, known: Profiles) -> list[bool]:
+        """Say which of both models were not trained on; refuse what nothing is known of."""
         if place.device not in self.devices:
             said = f"the predictor knows nothing of device {place.device!r}"
             own, near = ", ".join(map(repr, self.devices)), nearest(place.device, self.devices)
             raise InvalidProblem(f"{said}{near}; it was trained on {own}")
-        trained = self.online, self.offline
-        for side, model, models, new in zip(SIDES, place[:2], trained, unseen, strict=True):
-            if new and known.of(model, place.device) is None:
+        trained, unseen = (self.online, self.offline), list[bool]()
+        for side, model, models in zip(SIDES, place[:2], trained, strict=True):
+            unseen.append(model not in models)
+            if unseen[-1] and known.of(model, place.device) is None:
                 said = f"the predictor knows nothing of {side} model {model!r} on {place.device!r}"
                 fix = "measure it beside others and train again, or give its profile"
                 raise InvalidProblem(f"{said}{nearest(model, sorted(models))}; {fix}")
+        return unseen
 
 
 def _compute(model: Model, table: Floats) -> Floats:
@@ -187,20 +185,17 @@ class PredictedWeights:
         """
         place = Place(online.model, offline.model, online.device, self._share(online.sm_activity))
         if place not in self._known:
+            said = "the online side has no model; expected one, in the column 'model' of its table"
+            others = (place._replace(offline_model=model) for model in self.predictor.offline)
+            places = [place, *others]
             try:
-                self._note([place])
+                if not online.model:
+                    raise InvalidProblem(said)
+                told = self.predictor.predict(places, self._profiles)
             except InvalidProblem as fault:
                 said = f"{offline.name!r} beside online class {online.name!r}: {fault}"
                 raise InvalidProblem(said) from None
-            others = (place._replace(offline_model=model) for model in self.predictor.offline)
-            self._note([each for each in others if each not in self._known])
+            for each, *parts, speed, low in zip(places, *told, strict=True):
+                slowdowns = (1 / float(s) if s > 0 else float("inf") for s in (speed, low))
+                self._known[each] = PredictedPair(*map(float, parts), *slowdowns)
         return self._known[place]
-
-    def _note(self, places: Sequence[Place]) -> None:
-        if any(not place.online_model for place in places):
-            said = "the online side has no model; expected one, in the column 'model' of its table"
-            raise InvalidProblem(said)
-        told = self.predictor.predict(places, self._profiles)
-        for place, *parts, speed, speed_low in zip(places, *told, strict=True):
-            slowdowns = (1 / float(s) if s > 0 else float("inf") for s in (speed, speed_low))
-            self._known[place] = PredictedPair(*map(float, parts), *slowdowns)
