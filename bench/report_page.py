@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from cms.errors import FileError
 from cms.files import read_source
-from cms.fleet.report.charts import counts_picture
-from cms.fleet.report.page import Bullets, Fact, Page, Part, Section
+from cms.fleet.report.charts import DASHES, legend_beside, legend_name, make_axes
+from cms.fleet.report.colours import TONES
+from cms.fleet.report.page import Bullets, Fact, Page, Part, Picture, Section
 from cms.fleet.report.tables import Cell, Column, Grid
 from cms.schedule.faults import Violation
 
@@ -21,10 +23,15 @@ from .row import Outcome, RunRow
 from .suites import SUITES
 from .tables import AtLeast, Table, columns, failures, grouped, plain
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _MOST_RATIO = Fraction(10**300)
 """As a float has it; a cost may be of any length."""
 MOST_LINES = 8
 """Algorithms whose proofs are drawn over time: those that proved most."""
+_MOST_STEPS = 2000
+_SOONEST = 1e-3  # seconds; quicker proofs are drawn here
 
 
 def page(path: Path, title: str) -> tuple[Page, list[Violation]]:
@@ -122,6 +129,31 @@ def _algorithms(rows: Sequence[RunRow]) -> Iterator[Part]:
     drawn = sorted(proofs, key=lambda each: -len(each[1]))[:MOST_LINES]
     if any(times for _, times in drawn):
         yield counts_picture(drawn, "runs that had ended with a proof, over seconds")
+
+
+def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> Picture:
+    """Draw numbers of events over time, a line each; at least one happened."""
+    every = [max(at, _SOONEST) for _, times in series for at in times]
+    last = max(10 ** math.ceil(math.log10(max(every))), 10 * min(every))
+
+    def draw(sheet: Figure) -> None:
+        axes = make_axes(sheet, "seconds", right=0.7)
+        axes.set_title(head)
+        for (name, times), dash in zip(series, DASHES, strict=False):
+            own = list(enumerate((max(at, _SOONEST) for at in sorted(times)), 1))
+            points = [(at, n) for n, at in [*own[: -1 : 1 + len(own) // _MOST_STEPS], *own[-1:]]]
+            x, y = [*(at for at, _ in points), last], [n for _, n in points]
+            look: dict[str, Any] = {"label": legend_name(name), "color": TONES["ink"], "ls": dash}
+            if y:
+                axes.step(x, [*y, y[-1]], where="post", lw=1.8, **look)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("")
+        axes.set_ylim(bottom=0)
+        legend_beside(axes)
+
+    said = "; ".join(f"{name}: {len(times):,}" for name, times in series)
+    return Picture(f"{head}: {said}", draw)
 
 
 def _suite(path: Path, name: str, rows: Sequence[RunRow]) -> Iterator[Section]:

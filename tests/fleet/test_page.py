@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from bench.report_page import counts_picture
 from cms import (
     Job,
     MachineType,
@@ -32,7 +33,7 @@ from cms.fleet.colocation import ColocationProblem, OfflineClass, OnlineClass, c
 from cms.fleet.deployment import Deployment, difference
 from cms.fleet.report.bars import draw_plan
 from cms.fleet.report.catalogue import gpu_page, gpus_page
-from cms.fleet.report.charts import counts_picture, history_table
+from cms.fleet.report.charts import history_table
 from cms.fleet.report.colocation import colocation_page
 from cms.fleet.report.deployments import deployment_page, difference_page, export_page
 from cms.fleet.report.figure import drawing, inline

@@ -1,4 +1,4 @@
-"""Curves of pages: GPUs against rates, proofs over time; and the improvements of a run."""
+"""Curves of pages: GPUs against rates; and the improvements of a run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
     from ..serving.rate_curve import RatePoint
 
-_MOST_STEPS = 2000
 #: Numbers beyond it are not drawn: the table says them.
 _MOST = 10**150
-_SOONEST = 1e-3  # seconds; quicker events are drawn here
 #: Of several lines, so that they are told apart without colours.
 DASHES = ("-", "--", ":", "-.", (0, (9, 3)), (0, (5, 2, 1, 2)), (0, (1, 4)), (0, (9, 2, 3, 2)))
 
@@ -128,28 +126,3 @@ def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
     axes.xaxis.set_major_formatter("{x:g} ×")
     above: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderpad": 0}
     axes.legend(ncols=4, columnspacing=1, **above)
-
-
-def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> Picture:
-    """Draw numbers of events over time, a line each; at least one happened."""
-    every = [max(at, _SOONEST) for _, times in series for at in times]
-    last = max(10 ** math.ceil(math.log10(max(every))), 10 * min(every))
-
-    def draw(sheet: Figure) -> None:
-        axes = make_axes(sheet, "seconds", right=0.7)
-        axes.set_title(head)
-        for (name, times), dash in zip(series, DASHES, strict=False):
-            own = list(enumerate((max(at, _SOONEST) for at in sorted(times)), 1))
-            points = [(at, n) for n, at in [*own[: -1 : 1 + len(own) // _MOST_STEPS], *own[-1:]]]
-            x, y = [*(at for at, _ in points), last], [n for _, n in points]
-            look: dict[str, Any] = {"label": legend_name(name), "color": TONES["ink"], "ls": dash}
-            if y:
-                axes.step(x, [*y, y[-1]], where="post", lw=1.8, **look)
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter("")
-        axes.set_ylim(bottom=0)
-        legend_beside(axes)
-
-    said = "; ".join(f"{name}: {len(times):,}" for name, times in series)
-    return Picture(f"{head}: {said}", draw)
