@@ -144,6 +144,8 @@ def check_placement(
     """
     deployment, wanted = found.deployment, found.wanted
     own = {f"service {service.name}" for service in wanted.services}
+    if wanted.plan is None and wanted.counts == fleet.kinds():
+        own = set()  # what is only moved lacks what it lacked before
     faults = [
         fault
         for fault in check_deployment(deployment, wanted)
