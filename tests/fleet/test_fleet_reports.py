@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from itertools import accumulate
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidOption
@@ -30,7 +31,7 @@ from cms.fleet.deployment.transition import Action, Transition, What, schedule
 from cms.fleet.deployment.transition import transition as planned
 from cms.fleet.deployment.transition.curves import service_names
 from cms.fleet.report.bars import draw_gpu, fold, format_gpus
-from cms.fleet.report.deployments import deployment_page, difference_page
+from cms.fleet.report.deployments import deployment_page, difference_page, format_room
 from cms.fleet.report.figure import drawing
 from cms.fleet.report.terminal import draw_line
 from cms.fleet.report.transitions import count_moves, draw_rows, transition_page
@@ -51,19 +52,19 @@ def one(*instances: Instance, **more: object) -> Deployment:
 
 
 @given(cards("a", 0, ("a100-80gb", "a30-24gb")))
+@example(FleetGpu("a", 0, A100, Mode.MPS, (Instance("mps:50", 0), Instance("mps:50", 0))))
 def test_a_bar_covers_its_gpu_and_has_each_instance_where_it_is(card: FleetGpu) -> None:
     bar = draw_gpu(card, PLACES)
-    at = 0
-    for cell in bar.boxes:
-        assert cell.start == at
-        at += cell.width
-    assert at == bar.slices
+    ends = accumulate(cell.width for cell in bar.boxes)
+    assert [0, *ends] == [*(cell.start for cell in bar.boxes), bar.slices]
     drawn = [(cell.start, cell.profile) for cell in bar.boxes if cell.profile]
     if card.mode is Mode.MIG:
         assert drawn == [(each.start, each.profile) for each in card.instances]
         assert bar.slices == card.gpu.memory_slices
     else:
         assert sorted(p for _, p in drawn) == sorted(each.profile for each in card.instances)
+        used = sum(cell.width for cell in bar.boxes if cell.profile)
+        assert card.mode is Mode.WHOLE or format_room(card) == f"MPS, {used} % used"
 
 
 @given(deployments())

@@ -114,13 +114,10 @@ def compact(
         if model.pursue(f"free {aim}", terms, limits, None) is None:
             if not model.has_ended:
                 raise CmsError(TOO_LATE)
-            raise InvalidProblem(
-                "what runs cannot satisfy the constraints for so few restarts; expected more, or "
-                "fewer constraints"
-            )
+            what = "what runs cannot satisfy the constraints for so few restarts"
+            raise InvalidProblem(f"{what}; expected more, or fewer constraints")
     bound, proof = model.prove(f"free {free}", limits)
-    best = model.pursue("kept", model.kept, limits, None)
-    if best is None:
+    if (best := model.pursue("kept", model.kept, limits, None)) is None:
         raise CmsError(TOO_LATE)
     decision = model.finish(limits, best)
     done, kept = now.with_gpus(realise(now, model, decision)), model.kept_in(decision.values)

@@ -146,6 +146,8 @@ def check_placement(
     `uses`: What its GPUs count in each limit on several machine types.
     """
     own = {f"service {service.name}" for service in wanted.services}
+    if wanted.plan is None and wanted.counts == fleet.kinds():
+        own = set()  # what is only moved lacks what it lacked before
     faults = [
         fault
         for fault in check_deployment(deployment, wanted)

@@ -11,6 +11,7 @@ from ...values.words import count, decimal, percent
 from ..deployment import Deployment, Difference, FleetGpu, Mode, StartSource, desired_state
 from ..deployment.export import Export, advertise
 from ..deployment.room import Fragmentation, fragmentation, room_of
+from ..deployment.turns import shares_of, takes_turns
 from ..serving.operating_point import mps_share
 from ..serving.rate_curve import RatePoint
 from .bars import MOST_LINES, fold, fold_differences, format_gpus, list_bars
@@ -79,8 +80,7 @@ def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
             caption = f"{where}: {format_room(each.gpus[0])}"
             label = None if len(each.gpus) > 1 else ""
             drawn.append(replace(each.bars[0], caption=caption, label=label))
-        counts = Counter(card.gpu.key for card in node.gpus)
-        said = [f"{n} x {key}" for key, n in counts.items()]
+        said = [f"{n} x {key}" for key, n in Counter(card.gpu.key for card in node.gpus).items()]
         said += ["numbers of the GPUs not known"] * (not node.is_numbered)
         said += [f"driver {node.driver}"] if node.driver else []
         said += [f"zone {zone}"] if (zone := node.labels.get("zone")) else []
@@ -105,7 +105,9 @@ def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
 def format_room(card: FleetGpu) -> str:
     """Say how much of a GPU is used, and which profile still fits."""
     if card.mode is Mode.MPS:
-        return f"MPS, {sum(mps_share(each.profile) or 0 for each in card.instances)} % used"
+        own = (each.profile for each in card.instances if not takes_turns(card, each))
+        taken = [*own, *(held[0].profile for held in shares_of(card).values())]
+        return f"MPS, {sum(mps_share(profile) or 0 for profile in taken)} % used"
     if card.mode is Mode.FIXED:
         return "fixed: nothing is planned there"
     if card.mode is Mode.WHOLE:
@@ -119,10 +121,9 @@ def format_room(card: FleetGpu) -> str:
 
 
 def _facts(deployment: Deployment) -> Iterator[Fact]:
-    cards = list(deployment.gpus())
-    used = sum(not card.is_empty for card in cards)
+    used, free = len(deployment.used_gpus()), len(deployment.free_gpus())
     nodes = count(sum(bool(node.gpus) for node in deployment.nodes), "node")
-    yield Fact("GPUs in use", decimal(used), f"of {decimal(len(cards))} on {nodes}")
+    yield Fact("GPUs in use", decimal(used), f"of {decimal(used + free)} on {nodes}")
     managed = sum(each.work is not None for _, each in deployment.instances())
     every = sum(1 for _ in deployment.instances())
     note = "all serve" if managed == every else f"{decimal(every - managed)} idle or foreign"
