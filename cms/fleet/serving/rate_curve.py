@@ -111,15 +111,10 @@ def _at(plan: Plan, rate: Fraction) -> MachineProblem:
             "in this plan batches slow one another, and its bound is of another problem than its "
             "schedule; GPUs against rates are for plans without interference"
         )
-    jobs = [
-        TimeSharedJob(
-            job.name,
-            serving.planned_rps(replace(service, rate_rps=service.rate_rps * rate)),
-            job.limit,
-            job.points,
-        )
-        for job, service in zip(serving.problem.jobs, serving.services, strict=True)
-    ]
+    jobs = []
+    for job, service in zip(serving.problem.jobs, serving.services, strict=True):
+        demand = serving.planned_rps(replace(service, rate_rps=service.rate_rps * rate))
+        jobs.append(TimeSharedJob(job.name, demand, job.limit, job.points))
     return serving.problem.replace(jobs=jobs)
 
 
@@ -136,14 +131,19 @@ def whole_gpus(plan: Plan) -> WholeGpus:
 
     A service takes GPUs of the type that is cheapest for its planned rate, at the operating point
     of the instance that is all of a GPU: the profile with all compute slices, or 100 % under MPS.
+    One costs what the cheapest do of those that are there, if nothing is held on them.
     """
     serving = plan.serving
+    prices = {each.name: each.cost for each in serving.problem.machine_types}
+    free = [(not it.count, prices[it.name], it.gpu) for it in serving.available if not it.held]
+    prices |= {gpu: price for _, price, gpu in sorted(free, reverse=True)}
     whole = {}
     for block in serving.problem.blocks:
         key, profile = serving.instance_of(block)
-        gpu, of_mig = serving.gpu_of(key), mps_share(profile) is None
-        if profile == "mps:100" or (of_mig and gpu.profile(profile).compute == gpu.compute_slices):
-            whole[block] = serving.problem.machine_type(key).cost
+        gpu, share = serving.gpu_of(key), mps_share(profile)
+        is_whole = share == 100 if share else gpu.profile(profile).compute == gpu.compute_slices
+        if is_whole and key in prices:
+            whole[block] = prices[key]
     total, cost, unknown = 0, Fraction(0), []
     for service in serving.services:
         ways = []
