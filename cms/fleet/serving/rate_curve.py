@@ -111,10 +111,11 @@ def _at(plan: Plan, rate: Fraction) -> MachineProblem:
             "in this plan batches slow one another, and its bound is of another problem than its "
             "schedule; GPUs against rates are for plans without interference"
         )
-    jobs = []
-    for job, service in zip(serving.problem.jobs, serving.services, strict=True):
-        demand = serving.planned_rps(replace(service, rate_rps=service.rate_rps * rate))
-        jobs.append(TimeSharedJob(job.name, demand, job.limit, job.points))
+    services = (replace(each, rate_rps=each.rate_rps * rate) for each in serving.services)
+    jobs = [
+        TimeSharedJob(job.name, serving.planned_rps(service), job.limit, job.points)
+        for job, service in zip(serving.problem.jobs, services, strict=True)
+    ]
     return serving.problem.replace(jobs=jobs)
 
 
@@ -133,11 +134,10 @@ def whole_gpus(plan: Plan) -> WholeGpus:
     of the instance that is all of a GPU: the profile with all compute slices, or 100 % under MPS.
     One costs what the cheapest do of those that are there, if nothing is held on them.
     """
-    serving = plan.serving
+    serving, whole = plan.serving, dict[str, Fraction]()
     prices = {each.name: each.cost for each in serving.problem.machine_types}
     free = [(not it.count, prices[it.name], it.gpu) for it in serving.available if not it.held]
     prices |= {gpu: price for _, price, gpu in sorted(free, reverse=True)}
-    whole = {}
     for block in serving.problem.blocks:
         key, profile = serving.instance_of(block)
         gpu, share = serving.gpu_of(key), mps_share(profile)
