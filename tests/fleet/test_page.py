@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from html.parser import HTMLParser
 from random import Random
 from typing import Any
@@ -21,13 +21,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from bench.report_page import counts_picture
-from cms import (
-    Job,
-    MachineType,
-    Problem,
-    SizeBoundedConfigurations,
-    explain_infeasibility,
-)
+from cms import Job, MachineType, Problem, SizeBoundedConfigurations, explain_infeasibility
 from cms.fleet import explain, get_gpu, list_gpus, rightsize
 from cms.fleet.colocation import ColocationProblem, OfflineClass, OnlineClass, colocate
 from cms.fleet.deployment import Deployment, difference
@@ -46,6 +40,7 @@ from cms.fleet.report.transitions import transition_page
 from cms.fleet.report.web import fragment, html
 from cms.fleet.report.what_if import explained_page, rightsized_page
 from cms.fleet.serving import Plan, Service, build_problem
+from cms.fleet.serving.gpus_used import AvailableGpus
 from cms.fleet.serving.rate_curve import RatePoint, rate_curve, whole_gpus
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
 from cms.solving.solution import Status
@@ -329,10 +324,12 @@ def test_costs_have_one_unit_in_a_figure_their_currency_where_there_is_one(price
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=4))
 def test_whole_gpus_are_those_of_a_plan_with_whole_gpus_alone(rates: list[int]) -> None:
-    plan = served(*rates)
-    whole = build_problem(plan.serving.services, [point("bert", "7g.80gb", 800)], rule="plain")
-    found = whole_gpus(plan)
-    assert (found.gpus, found.unknown) == (solve(whole.problem).machine_count, ())
+    """Where GPUs that are there have prices of their own, by the least of these."""
+    of = partial(AvailableGpus, "a100-80gb")
+    plan = served(*rates, available=[of(0), of(9, price=Fraction(3)), of(9, price=Fraction(2))])
+    points, costs = [point("bert", "7g.80gb", 800)], {"a100-80gb": 2}
+    best = solve(build_problem(plan.serving.services, points, rule="plain", costs=costs).problem)
+    assert whole_gpus(plan) == (best.machine_count, best.cost, ())
 
 
 @pytest.mark.parametrize("rate", [10**40, 10**400, Fraction(1, 10**30), 0])

@@ -132,14 +132,18 @@ def whole_gpus(plan: Plan) -> WholeGpus:
 
     A service takes GPUs of the type that is cheapest for its planned rate, at the operating point
     of the instance that is all of a GPU: the profile with all compute slices, or 100 % under MPS.
+    One costs what the cheapest do of those that are there, if nothing is held on them.
     """
-    serving = plan.serving
-    whole = {}
+    serving, whole = plan.serving, dict[str, Fraction]()
+    prices = {each.name: each.cost for each in serving.problem.machine_types}
+    free = [(not it.count, prices[it.name], it.gpu) for it in serving.available if not it.held]
+    prices |= {gpu: price for _, price, gpu in sorted(free, reverse=True)}
     for block in serving.problem.blocks:
         key, profile = serving.instance_of(block)
-        gpu, of_mig = serving.gpu_of(key), mps_share(profile) is None
-        if profile == "mps:100" or (of_mig and gpu.profile(profile).compute == gpu.compute_slices):
-            whole[block] = serving.problem.machine_type(key).cost
+        gpu, share = serving.gpu_of(key), mps_share(profile)
+        is_whole = share == 100 if share else gpu.profile(profile).compute == gpu.compute_slices
+        if is_whole and key in prices:
+            whole[block] = prices[key]
     total, cost, unknown = 0, Fraction(0), []
     for service in serving.services:
         ways = []
