@@ -90,8 +90,7 @@ def _is_whole(found: Transition, tool: PartitioningTool) -> None:
         for node in nodes:  # one step: all of a node wait for the same, and not for each other
             own = [
                 a for a in found.actions
-                if a.node == node and a.what is What.REPARTITION
-                if a.name not in found.spare.borrowed
+                if a.node == node and a.what is What.REPARTITION and not a.is_temporary
             ]  # fmt: skip
             assert len({action.after for action in own}) <= 1
 

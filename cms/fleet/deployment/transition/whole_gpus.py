@@ -9,7 +9,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -72,7 +72,7 @@ def align_target(start: Deployment, target: Deployment, *, clears: bool) -> Depl
                 end = card.with_instances(())
         elif card.mode is Mode.MIG or card.mode is not end.mode:
             for each in held:
-                raise _foreign_error(card, each, "would be cut anew")
+                raise foreign_error(card, each, "would be cut anew")
         cards[card.node, card.index] = end
     return target.with_gpus(cards)
 
@@ -83,27 +83,20 @@ def _align(card: FleetGpu, end: FleetGpu) -> tuple[Instance, ...]:
     rules: tuple[Callable[[Instance, Instance], bool], ...] = (
         is_kept,
         lambda now, then: is_kept(replace(now, start=None), replace(then, start=None)),
-        lambda now, then: now.is_managed and _what(now) == _what(then),
+        lambda now, then: (
+            (now.profile, now.is_whole, now.owner, then.owner)
+            == (then.profile, then.is_whole, None, None)
+        ),
     )
     left, right = [*card.instances], [*end.instances]
     pairs = [pair for fits in rules for pair in pair_off(left, right, fits)]
     for each in left:
-        raise _foreign_error(card, each, "would be cut anew")
+        raise foreign_error(card, each, "would be cut anew")
     return tuple(replace(now, work=then.work, state=then.state) for now, then in pairs)
 
 
-def _what(each: Instance) -> tuple[str, str | None, bool]:
-    return each.profile, each.owner, each.is_whole
-
-
-def refuse_foreign(cards: Iterable[FleetGpu]) -> None:
-    """Refuse foreign instances on GPUs of a node that is drained."""
-    for card in cards:
-        for each in card.foreign:
-            raise _foreign_error(card, each, "is drained")
-
-
-def _foreign_error(card: FleetGpu, instance: Instance, why: str) -> InvalidProblem:
+def foreign_error(card: FleetGpu, instance: Instance, why: str) -> InvalidProblem:
+    """Refuse to stop what is, or may be, foreign."""
     whose = "not ours" if not instance.is_managed else "perhaps another's"
     return InvalidProblem(
         f"{card.name} has {instance}, which is {whose}, and {why} as a whole; expected it to stay "
