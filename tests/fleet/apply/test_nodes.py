@@ -7,10 +7,9 @@ import json
 import signal
 import time
 from collections import Counter
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import ClassVar
 
 import pytest
 
@@ -19,7 +18,7 @@ from cms.fleet.apply.runner import Runner, find_makespan
 from cms.fleet.apply.tool import ActionFailed, Look, Ran, Tool
 from cms.fleet.apply.units import Unit
 from cms.fleet.deployment import FleetGpu
-from cms.fleet.deployment.instance import Mode, StartSource
+from cms.fleet.deployment.instance import StartSource
 from cms.fleet.deployment.transition import Durations, PartitioningTool, Transition
 from tests.fleet.apply.site import Site, arrives
 from tests.fleet.transition.cases import A30, does, on_node, on_nodes, reached
@@ -95,36 +94,28 @@ def test_one_apply_at_a_time_and_a_dead_one_keeps_no_lock(
     arrives(site, found, "--resume")
 
 
-class Answers(Shell):
-    """A kubectl that knows a Deployment without pods, and keeps what it is told."""
+def test_equal_instances_on_a_gpu_count_each_as_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two whose starts are not known a Deployment has two pods: one more makes three."""
+    asked: list[tuple[str, ...]] = []
 
-    asked: ClassVar[list[tuple[str, ...]]] = []
-
-    def here(self, *words: str, given: str = "", more: Mapping[str, str] | None = None) -> Ran:
-        self.asked.append(words)
-        own = {"name": "a-a30-24gb-1g6gb-1x4", "namespace": "default"}
-        one = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": own,
+    def here(_: Shell, *words: str, **__: object) -> Ran:
+        asked.append(words)
+        one = {"apiVersion": "apps/v1", "kind": "Deployment",
+               "metadata": {"name": "a-a30-24gb-1g6gb-1x4", "namespace": "default"},
                "spec": {"template": {"spec": {"containers": []}}}}  # fmt: skip
         return Ran(0, json.dumps({"items": [one] * ("deployments" in words)}), "")
 
-
-def test_equal_instances_on_a_gpu_count_each_as_a_pod() -> None:
-    """Of two whose starts are not known a Deployment has two pods: one more makes three."""
-    twins = (does("a", "1g.6gb", None),) * 2
-    now, then = (
-        on_nodes(on_node(twins, held), 1).with_gpus(
-            {("n0", 0): FleetGpu("n0", 0, A30, Mode.MIG, twins, None, StartSource.UNKNOWN)}
-        )
-        for held in ((), (does("a", "1g.6gb"),))
-    )
+    monkeypatch.setattr(Shell, "here", here)
+    twins = FleetGpu("n0", 0, A30, instances=(does("a", "1g.6gb", None),) * 2)
+    first = {("n0", 0): replace(twins, start_source=StartSource.UNKNOWN)}
+    sides = (on_nodes(on_node((), own), 1) for own in ((), (does("a", "1g.6gb"),)))
+    now, then = (side.with_gpus(first) for side in sides)
     found = reached(now, then, floor=0, tool="gpu-operator")
     head = Head(found, PartitioningTool.GPU_OPERATOR, with_work=True)
-    apply = Apply(head, Job(found, Answers()), {})
-    worker = apply.find_worker()
-    assert worker is not None
+    apply = Apply(head, Job(found, Shell()), {})
     ((seat,),) = (unit.starts for unit in apply.units if unit.starts)
-    worker.do("start", seat, None)
-    assert Answers.asked[-1][-1] == '{"spec": {"replicas": 3}}'
+    apply.find_worker().do("start", seat, None)  # type: ignore[union-attr]
+    assert asked[-1][-1] == '{"spec": {"replicas": 3}}'
 
 
 class Slow(Tool):

@@ -39,9 +39,9 @@ from .search_rule import (
 from .search_state import SearchSettings, SearchState
 from .waits import ordered
 
-#: The search over all choices: the most states times GPUs of the fleet, beside those of one way; of
-#: switches, which are cheap, the most states.
-_STATES, _SWITCH_STATES = 6000, 5000
+#: The search over all choices: the most states times the square of the number of GPUs, beside two
+#: for each opening; of switches, which are cheap, the most states.
+_STATES, _SWITCH_STATES = 30_000, 5000
 #: Maximum number of sequences to choose from.
 _WANTED = 6
 #: No other beginning is tried once the sequences times the square of the openings are so many.
@@ -106,7 +106,8 @@ def _search_in_time(
     is returned is done, or nothing goes on; beside it, when the last action ends.
     """
     goal, now = state.goal, 0
-    most = 100 + 20 * _count_parts(state)  # after which the search goes in circles
+    # after so many actions the search goes in circles
+    most = 100 + 20 * (len(goal.openings) + sum(len(each.held) for each in state.gpus))
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
 
@@ -158,17 +159,12 @@ def _search_in_time(
     return state, now
 
 
-def _count_parts(state: SearchState) -> int:
-    """Count what is to come or may go: a sequence has about as many actions."""
-    return len(state.goal.openings) + sum(len(each.held) for each in state.gpus)
-
-
 def _search_all(begin: SearchState, limits: Limits) -> SearchState:
     """E: go back on choices, depth first, until all is done or enough states were seen."""
     seen = {_key(begin)}
     stack = [(begin, list_choices(begin))]
-    once = _count_parts(begin)
-    most = _SWITCH_STATES if begin.goal.tool is None else once + _STATES // len(begin.gpus)
+    most = 2 * len(begin.goal.openings) + _STATES // len(begin.gpus) ** 2
+    most = _SWITCH_STATES if begin.goal.tool is None else most
     while stack:
         state, choices = stack[-1]
         if state.is_done:
