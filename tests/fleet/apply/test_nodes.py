@@ -111,8 +111,7 @@ def test_equal_instances_on_a_gpu_count_each_as_a_pod(monkeypatch: pytest.Monkey
     sides = (on_nodes(on_node((), own), 1) for own in ((), (does("a", "1g.6gb"),)))
     now, then = (side.with_gpus(first) for side in sides)
     found = reached(now, then, floor=0, tool="gpu-operator")
-    head = Head(found, PartitioningTool.GPU_OPERATOR, with_work=True)
-    apply = Apply(head, Job(found, Shell()), {})
+    apply = Apply(Head(found, PartitioningTool.GPU_OPERATOR, True), Job(found, Shell()), {})
     ((seat,),) = (unit.starts for unit in apply.units if unit.starts)
     apply.find_worker().do("start", seat, None)  # type: ignore[union-attr]
     assert asked[-1][-1] == '{"spec": {"replicas": 3}}'
