@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ....errors import AlgorithmError
 from ...placement.program import Limits
-from .durations import Durations
+from .durations import Durations, Timed, find_least
 from .goal import TransitionGoal
 from .model import Action, What
 from .replay import temporaries
@@ -44,8 +44,9 @@ from .waits import ordered
 _STATES, _SWITCH_STATES = 30_000, 5000
 #: Maximum number of sequences to choose from.
 _WANTED = 6
-#: No other beginning is tried once the sequences times the square of the openings are so many.
-_ENOUGH = 150_000
+#: Maximum number of beginnings that differ a little from the quickest one; fewer where they times
+#: the square of the number of openings exceed a limit, and none where nothing can be quicker.
+_CHANGES, _ENOUGH = 60, 150_000
 #: Maximum number of additional actions for less time.
 _MORE_ACTIONS = 2
 
@@ -56,6 +57,7 @@ class Sequenced(NamedTuple):
     actions: tuple[Action, ...]
     groups: tuple[int, ...]  # by action: the number of what happens at once, 0 where alone
     end: float  # in milliseconds, as the search counts
+    settings: SearchSettings
 
 
 @dataclass(frozen=True)
@@ -78,21 +80,42 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
     found: list[Sequenced] = []
     size = 1 + len(goal.openings) ** 2
 
-    def note(state: SearchState, end: float) -> None:
-        if state.is_done:
-            every = tuple(state.actions)
-            actions = omit_needless(goal, every) if goal.cuts_parts else every
-            groups = tuple(state.groups[: len(actions)])  # where any are left out, all are alone
-            found.append(Sequenced(actions, groups, end))
+    def note(state: SearchState, end: float) -> Sequenced | None:
+        if not state.is_done:
+            return None
+        every = tuple(state.actions)
+        actions = omit_needless(goal, every) if goal.cuts_parts else every
+        groups = tuple(state.groups[: len(actions)])  # where any are left out, all are alone
+        found.append(Sequenced(actions, groups, end, state.settings))
+        return found[-1]
+
+    def look(settings: SearchSettings) -> Sequenced | None:
+        return note(*_search_in_time(begin.copy(settings), options.durations, limits))
 
     for attempt in range(1 + options.restarts):
         if (attempt and limits.over) or len(found) * size >= _ENOUGH:
             break
-        settings = SearchSettings(rng.randrange(2**32) if attempt > 1 else None, attempt % 2 == 0)
-        note(*_search_in_time(begin.copy(settings), options.durations, limits))
-    if not found:
-        note(_search_all(begin, limits), inf)
-    few_actions = min((len(each.actions) for each in found), default=0) + _MORE_ACTIONS
+        seed = rng.randrange(2**32) if attempt > 1 else None
+        look(SearchSettings(seed, room_first=attempt % 4 != 0, side_by_side=attempt % 2 == 0))
+    if not found and not note(_search_all(begin, limits), inf):
+        return []
+    fewest = min(len(each.actions) for each in found)
+
+    def cost(one: Sequenced) -> tuple[int, float, int]:
+        more = max(0, len(one.actions) - fewest - _MORE_ACTIONS)
+        return more, one.end, len(one.actions)
+
+    best = min(found, key=cost)
+    timed = Timed.of(goal.start, best.actions, options.durations, options.max_parallel)
+    least = find_least(goal.start, best.actions, goal.floors, timed)
+    is_least = best.end <= least and not any(temporaries(goal.start, best.actions))
+    for _ in range(0 if is_least else min(_CHANGES, _ENOUGH // size - len(found))):
+        if limits.over:
+            break
+        one = look(best.settings.vary(len(goal.services), rng))
+        if one is not None and cost(one) <= cost(best):
+            best = one
+    few_actions = min(len(each.actions) for each in found) + _MORE_ACTIONS
     found = [each for each in found if len(each.actions) <= few_actions]
     return sorted(found, key=lambda each: (each.end, len(each.actions)))[:_WANTED]
 

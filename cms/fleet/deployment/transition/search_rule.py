@@ -101,12 +101,32 @@ def fill_openings(state: SearchState) -> Iterator[Choice]:
 
 
 def _rank_uses(state: SearchState, uses: Iterable[int]) -> dict[int, tuple[float, int]]:
-    """Return how much each use or layout is waited for; the largest comes first."""
+    """Return how much each use or layout is waited for; the largest comes first.
+
+    Either the service that has most to come before all that goes can go; or the one that frees most
+    room for what it takes, soonest. The first brings all services on alike; the second is for
+    fleets that are nearly full, where each is brought on alone until something of it can go.
+    """
+    goal, settings = state.goal, state.settings
     found = {}
     for number in uses:
-        use = None if number < 0 else state.goal.uses[number]
-        value = state.urgency(use.service) if use else state.layout_urgency(number)
-        found[number] = value * state.settings.noise(0.5), use.supply if use else 0
+        if number < 0:
+            found[number] = state.layout_urgency(number) * settings.noise(0.5), 0
+            continue
+        use = goal.uses[number]
+        value = state.urgency(use.service)
+        if settings.room_first and use.supply and value > -1.0:
+            # slots freed for each taken before, as if what lacks came by instances of this kind
+            size, there = use.slots.bit_count(), state.slack[use.service]
+            value = max(
+                (
+                    freed / (size * -(-(supply - there) // use.supply))
+                    for supply, freed in state.going[use.service]
+                    if supply > there
+                ),
+                default=0.0,
+            )
+        found[number] = value * settings.weight(use.service), use.supply
     return found
 
 

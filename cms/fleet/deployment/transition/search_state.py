@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import exp
 from typing import NamedTuple, TypeVar
 
 from ..instance import Instance, Mode, State
@@ -17,13 +18,21 @@ from .model import Action, What
 
 T = TypeVar("T")
 
+#: Of changed settings: one service in this many gets another weight, times e to this deviation.
+_ONE_IN, _DEVIATION = 6, 0.7
+
 
 @dataclass(frozen=True)
 class SearchSettings:
     """What decides between equal choices; equal settings find equal sequences."""
 
     seed: int | None = None  # of what is random; None: always the best by the rules
+    #: Whether a free opening goes to the service that frees most room soonest, instead of
+    #: the one that waits most.
+    room_first: bool = False
     side_by_side: bool = True  # whether covers of several openings are made at once
+    #: By service, how much sooner it gets a free opening; empty: at random.
+    weights: tuple[float, ...] = ()
     rng: random.Random | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -33,6 +42,18 @@ class SearchSettings:
     def noise(self, by: float) -> float:
         """Return a factor from 1 to 1 + `by`; 1 where nothing is random."""
         return 1.0 if self.rng is None else 1.0 + by * self.rng.random()
+
+    def weight(self, service: int) -> float:
+        """Return the factor of a service that waits."""
+        return self.weights[service] if self.weights and service >= 0 else self.noise(0.5)
+
+    def vary(self, services: int, rng: random.Random) -> SearchSettings:
+        """Return settings that differ a little."""
+        weights = list(self.weights or [1.0] * services)
+        for at in rng.sample(range(services), -(-services // _ONE_IN)):
+            weights[at] *= exp(rng.gauss(0.0, _DEVIATION))
+        seed = self.seed if rng.random() < 0.5 else rng.randrange(2**32)
+        return replace(self, seed=seed, weights=tuple(weights))
 
 
 class Cover(NamedTuple):
@@ -56,7 +77,8 @@ class SearchState:
         self.goal, self.most, self.settings = goal, most, settings or SearchSettings()
         self.gpus = list(goal.firsts)
         self.slack = [-floor for floor in goal.floor]  # by service: what can be missed now
-        self.going = [0] * len(goal.services)  # by service: what goes of its supply
+        #: By service: how many go that have so much supply and so many slots.
+        self.going: list[dict[tuple[int, int], int]] = [{} for _ in goal.services]
         for state in self.gpus:
             for each in state.held:
                 self._count(each, 1)
@@ -142,7 +164,8 @@ class SearchState:
         if service < 0:
             return -2.0
         weight = self.goal.weight[service]
-        return (self.going[service] - self.slack[service]) * weight if weight else -1.5
+        goes = sum(supply * n for (supply, _), n in self.going[service].items())
+        return (goes - self.slack[service]) * weight if weight else -1.5
 
     def layout_urgency(self, use: int) -> float:
         """Return how much waits for what a layout has places for."""
@@ -367,7 +390,9 @@ class SearchState:
         """Take note that an instance has come, or has gone."""
         if each.supply:
             self.slack[each.service] += by * each.supply
-            self.going[each.service] += by * each.supply * each.goes
+            if each.goes:
+                going = self.going[each.service] = dict(self.going[each.service])
+                _add(going, (each.supply, each.slots.bit_count()), by)
 
 
 def _add(counts: dict[T, int], key: T, by: int) -> None:
