@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -194,19 +195,16 @@ class Apply:
         return None
 
     def _running(self, phases: dict[int, str]) -> list[Seat]:
-        """Return what is to run now."""
-        places = {
-            (card.name, each): Seat(card, each, 0)
-            for card, each in self.head.transition.start.instances()
-            if each.work and each.is_managed
-        }
+        """Return what is to run now: several may be equal where starts are not known."""
+        start = self.head.transition.start
+        runs = Counter((c.name, i) for c, i in start.instances() if i.work and i.is_managed)
         for unit in self.units:
             if phases.get(unit.number) in ("stopped", "changed", "done"):
-                for seat in unit.stops:
-                    places.pop((seat.gpu.name, seat.instance), None)
+                runs.subtract((seat.gpu.name, seat.instance) for seat in unit.stops)
             if phases.get(unit.number) == "done":
-                places |= {(seat.gpu.name, seat.instance): seat for seat in unit.starts}
-        return list(places.values())
+                runs.update((seat.gpu.name, seat.instance) for seat in unit.starts)
+        cards = {card.name: card for card in start.gpus()}
+        return [Seat(cards[name], each, 0) for name, each in runs.elements()]
 
     def run(self, journal: Journal, *, parallel: int = 1, **how: Any) -> Outcome:
         """Carry out what is left, and look at the end whether all is there.

@@ -13,6 +13,7 @@ from ..deployment.export.mig_parted import refuse_doubtful
 from ..deployment.instance import Instance, Kind, Mode, StartSource, State
 from ..deployment.model import Deployment, FleetGpu, doubtful
 from ..deployment.transition import Action, PartitioningTool, Transition, What
+from ..deployment.transition.replay import change_gpus
 
 #: Profile and start.
 Place: TypeAlias = tuple[str, int | None]
@@ -124,7 +125,7 @@ def list_units(transition: Transition, tool: PartitioningTool) -> tuple[Unit, ..
         keys = [key for key in cards if key[0] == node] if (step, node) in whole else []
         keys = keys or sorted({action.gpu for action in own})
         befores = tuple(cards[key] for key in keys)
-        cards.update(_replay(cards, own))
+        cards.update(change_gpus(cards, own))
         afters = tuple(cards[key] for key in keys)
         stops = tuple(seat for a in own for seat in _seats(befores, a.index, a.removes))
         starts = tuple(seat for a in own for seat in _seats(afters, a.index, a.adds))
@@ -141,21 +142,6 @@ def _takes_node(action: Action, cards: Mapping[_Key, FleetGpu], tool: Partitioni
     # for a change of mode mig-parted resets all GPUs of the node
     needs_reset = cards[action.gpu].gpu.mode_change_needs_reset is not False
     return tool.drains_nodes or (action.mode is not None and needs_reset)
-
-
-def _replay(cards: Mapping[_Key, FleetGpu], actions: Iterable[Action]) -> dict[_Key, FleetGpu]:
-    """Return the GPUs that actions change, as they are after them."""
-    changed: dict[_Key, FleetGpu] = {}
-    for action in actions:
-        card = changed.get(action.gpu, cards[action.gpu])
-        held = list(card.instances)
-        for each in action.removes:
-            held.remove(each)
-        after = card.with_instances((*held, *action.adds), action.mode)
-        if action.what is not What.REPARTITION:
-            after = replace(after, start_source=card.start_source)
-        changed[action.gpu] = after
-    return changed
 
 
 def _seats(cards: Iterable[FleetGpu], index: int, wanted: Iterable[Instance]) -> Iterator[Seat]:
@@ -232,7 +218,7 @@ def shorten(
         actions.append(replace(action, after=tuple(number[before] for before in action.after)))
     both = _both(transition)
     cards = {(card.node, card.index): card for card in both.gpus()}
-    there = both.with_gpus(_replay(cards, actions))
+    there = both.with_gpus(change_gpus(cards, actions))
     return replace(transition, actions=tuple(actions), target=there)
 
 

@@ -150,16 +150,16 @@ def compare_gpus(now: FleetGpu, then: FleetGpu) -> GpuDifference:
         for card in (now, then)
     )
     # what stays as it is goes first: under MPS several instances have one place
-    stays = [one for one, _ in _pair_off(left, right, _is_same)]
-    restarted = tuple(_pair_off(left, right, _can_restart))
+    stays = [one for one, _ in pair_off(left, right, _is_same)]
+    restarted = tuple(pair_off(left, right, _can_restart))
     kept, foreign = (tuple(i for i in stays if i.is_managed is ours) for ours in (True, False))
     return GpuDifference(now, then, kept, restarted, tuple(right), tuple(left), foreign)
 
 
-def _pair_off(
+def pair_off(
     left: list[Instance], right: list[Instance], fits: Callable[[Instance, Instance], bool]
 ) -> list[tuple[Instance, Instance]]:
-    """Take out of two lists what fits to each other."""
+    """Take out of two lists what fits to each other, and return it."""
     pairs = []
     for one in [*left]:
         if other := next((each for each in right if fits(one, each)), None):

@@ -7,18 +7,21 @@ import json
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
 import pytest
 
-from cms.fleet.apply import Head, Journal, Shell, list_units
+from cms.fleet.apply import Apply, Head, Job, Journal, Shell, list_units
 from cms.fleet.apply.runner import Runner, find_makespan
-from cms.fleet.apply.tool import ActionFailed, Look, Tool
+from cms.fleet.apply.tool import ActionFailed, Look, Ran, Tool
 from cms.fleet.apply.units import Unit
+from cms.fleet.deployment import FleetGpu
+from cms.fleet.deployment.instance import StartSource
 from cms.fleet.deployment.transition import Durations, PartitioningTool, Transition
 from tests.fleet.apply.site import Site, arrives
-from tests.fleet.transition.cases import does, on_node, on_nodes, reached
+from tests.fleet.transition.cases import A30, does, on_node, on_nodes, reached
 
 
 def on_four_nodes() -> Transition:
@@ -89,6 +92,29 @@ def test_one_apply_at_a_time_and_a_dead_one_keeps_no_lock(
     assert "another 'cms apply' is changing this fleet" in capsys.readouterr().err
     assert site.killed(1, "before") == -signal.SIGKILL
     arrives(site, found, "--resume")
+
+
+def test_equal_instances_on_a_gpu_count_each_as_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two whose starts are not known a Deployment has two pods: one more makes three."""
+    asked: list[tuple[str, ...]] = []
+
+    def here(_: Shell, *words: str, **__: object) -> Ran:
+        asked.append(words)
+        one = {"apiVersion": "apps/v1", "kind": "Deployment",
+               "metadata": {"name": "a-a30-24gb-1g6gb-1x4", "namespace": "default"},
+               "spec": {"template": {"spec": {"containers": []}}}}  # fmt: skip
+        return Ran(0, json.dumps({"items": [one] * ("deployments" in words)}), "")
+
+    monkeypatch.setattr(Shell, "here", here)
+    twins = FleetGpu("n0", 0, A30, instances=(does("a", "1g.6gb", None),) * 2)
+    first = {("n0", 0): replace(twins, start_source=StartSource.UNKNOWN)}
+    sides = (on_nodes(on_node((), own), 1) for own in ((), (does("a", "1g.6gb"),)))
+    now, then = (side.with_gpus(first) for side in sides)
+    found = reached(now, then, floor=0, tool="gpu-operator")
+    apply = Apply(Head(found, PartitioningTool.GPU_OPERATOR, True), Job(found, Shell()), {})
+    ((seat,),) = (unit.starts for unit in apply.units if unit.starts)
+    apply.find_worker().do("start", seat, None)  # type: ignore[union-attr]
+    assert asked[-1][-1] == '{"spec": {"replicas": 3}}'
 
 
 class Slow(Tool):

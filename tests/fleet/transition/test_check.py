@@ -100,7 +100,7 @@ def test_all_that_come_to_a_gpu_wait_until_another_is_empty() -> None:
 @pytest.mark.parametrize(
     ("function", "line", "instead", "says"),
     [
-        ("find_end", "held[place] += action.adds", "pass", "needs no more"),
+        ("change_gpus", "(*held, *action.adds)", "held", "needs no more"),
         ("list_uses", "now[place].adders.append(at)", "pass", "2 GPUs in use at once"),
         ("list_changes", "if rps:", "if not rps:", "service a has 0 requests/s while action 2"),
     ],

@@ -90,8 +90,7 @@ def _is_whole(found: Transition, tool: PartitioningTool) -> None:
         for node in nodes:  # one step: all of a node wait for the same, and not for each other
             own = [
                 a for a in found.actions
-                if a.node == node and a.what is What.REPARTITION
-                if a.name not in found.spare.borrowed
+                if a.node == node and a.what is What.REPARTITION and not a.is_temporary
             ]  # fmt: skip
             assert len({action.after for action in own}) <= 1
 
@@ -240,19 +239,6 @@ def test_why_no_spare_gpu_helps_where_all_nodes_work() -> None:
     free = FleetNode("o", (FleetGpu("o", 0, A30),))
     beside, more = (replace(side, nodes=(*side.nodes, free)) for side in (now, then))
     assert isinstance(whole(beside, more, PartitioningTool.SLURM), Transition)
-
-
-def test_why_a_spare_gpu_is_needed() -> None:
-    now, then = on_node([FULL], [], rate=40), on_node([HALF], [], rate=22)
-    found = reached(now, then, tool=PARTED)
-    assert found.spare.count == 1
-    assert (found.spare.least, found.spare.reason) == (
-        1,
-        "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, "
-        "2 memory slices are needed, and 0 can be free",
-    )
-    says = found.spare.reason, "lower floors or more GPUs are needed"
-    assert whole(now, then, spare=0) == Impossible(says, Proof.CHECKED, found.spare.proof)
 
 
 # --- what is known -----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from .model import Action, Floor, Frozen, Kept, KeptPrices, Spare, Transition, W
 
 _Works = Mapping[str, Work]
 _Names = Mapping[Work, str]
+_OF = {False: "counts", True: "target"}
 
 
 class _PointPrice(m.Part):
@@ -93,17 +94,6 @@ class _KeptPart(m.Part):
             prices = None if self.prices is None else self.prices.prices(works)
         return Kept(self.count, self.most, self.proof, self.of == "target", prices)
 
-    @classmethod
-    def describe(cls, kept: Kept, names: _Names) -> Self:
-        return cls.from_fields(
-            count=kept.count, most=kept.most, proof=kept.proof, of=_places(kept.places),
-            prices=kept.prices and _KeptPricesPart.describe(kept.prices, names),
-        )  # fmt: skip
-
-
-def _places(places: bool) -> str:
-    return "target" if places else "counts"
-
 
 class _FrozenPart(m.Part):
     kind: Literal["frozen"]
@@ -120,8 +110,7 @@ class _FrozenPart(m.Part):
     @classmethod
     def describe(cls, proof: Frozen, names: _Names) -> Self:
         stays, never = ([names[work] for work in part] for part in (proof.stays, proof.never))
-        of = _places(proof.places)
-        return cls.from_fields(kind="frozen", of=of, stays=stays, never=never)
+        return cls.from_fields(kind="frozen", of=_OF[proof.places], stays=stays, never=never)
 
 
 class _SparePart(m.Part):
@@ -240,20 +229,21 @@ class TransitionDocument(FleetDocument):
     def from_object(cls, value: Transition, **other: Any) -> Self:
         """Describe a transition."""
         start, target = value.start, value.target
-        services = {service.name: service for service in (*start.services, *target.services)}
         sides = (each for side in (start, target) for _, each in side.instances())
         moved = (each for action in value.actions for each in (*action.removes, *action.adds))
         names = point_names(each.work for each in (*sides, *moved))
         frozen = value.spare.proof and _FrozenPart.describe(value.spare.proof, names)
+        prices = value.kept.prices and _KeptPricesPart.describe(value.kept.prices, names)
+        services = *start.services, *target.services
         devices, rule = {**start.devices, **target.devices}, target.rule or start.rule
         return cls.from_fields(
             start=_SidePart.describe(start, names),
             target=_SidePart.describe(target, names),
             floors=dict(sorted(value.floors.items())),
             actions=[_ActionPart.describe(action, names) for action in value.actions],
-            kept=_KeptPart.describe(value.kept, names),
+            kept=_KeptPart.from_object(value.kept, of=_OF[value.kept.places], prices=prices),
             spare=_SparePart.from_object(value.spare, proof=frozen),
-            **cls.references_of(services.values(), devices, rule, names),
+            **cls.references_of(services, devices, rule, names),
         )
 
 

@@ -30,8 +30,8 @@ from .planner import Impossible, check_result
 from .replay import find_end
 from .waits import find_short_order
 
-#: Content of a GPU: how many instances of each kind, by number.
-_Content = Counter[int]
+#: Content of a GPU: how many instances of each kind.
+_Content = Counter[Kind]
 
 
 def exchange_and_compact(
@@ -78,40 +78,29 @@ def exchange_and_compact(
 
 
 class _Walk:
-    """The fleet on the way; instances are kept with the numbers of their kinds."""
+    """The fleet on the way; instances are kept with their kinds."""
 
     def __init__(self, start: Deployment, target: Deployment) -> None:
-        self.kinds = list(start.kinds() | target.kinds())
-        self._numbers = {kind: number for number, kind in enumerate(self.kinds)}
         self.cards = [card for card in start.gpus() if card.mode is Mode.MIG]
-        self.held = [self._number(card) for card in self.cards]
-        self.contents = [Counter(kind for kind, _ in self._number(c)) for c in target.used_gpus()]
+        self.held = [_list_kinds(card) for card in self.cards]
+        self.contents = [Counter(kind for kind, _ in _list_kinds(c)) for c in target.used_gpus()]
         self.actions: list[Action] = []
         self.most = sum(map(bool, self.held))
-
-    def _number(self, card: FleetGpu) -> list[tuple[int, Instance]]:
-        kinds = ((Kind(card.gpu.key, e.profile, e.work), e) for e in card.instances if e.work)
-        return [(self._numbers[kind], each) for kind, each in kinds]
 
     def _here(self, *gpus: int) -> _Content:
         return _Content(kind for gpu in gpus for kind, _ in self.held[gpu])
 
-    def _largest(self, kind: int) -> tuple[float, str]:
-        return -float(self.kinds[kind].work.supply_rps), self.kinds[kind].profile
-
     def exchange(self) -> bool:
         """Make the fleet's multiset the target's, what is new first; False if there is no room."""
         there, wanted = self._here(*range(len(self.held))), sum(self.contents, _Content())
-        old = sorted((there - wanted).elements(), key=self._largest)
+        old = sorted((there - wanted).elements(), key=_rank)
         alone = []  # what replaces nothing comes last
-        for kind in sorted((wanted - there).elements(), key=self._largest):
-            work = self.kinds[kind].work
-            replaced, rest = [], work.supply_rps
+        for kind in sorted((wanted - there).elements(), key=_rank):
+            replaced, rest = [], kind.work.supply_rps
             for each in old:
-                other = self.kinds[each].work
-                if other.service == work.service and other.supply_rps <= rest:
+                if each.work.service == kind.work.service and each.work.supply_rps <= rest:
                     replaced.append(each)
-                    rest -= other.supply_rps
+                    rest -= each.work.supply_rps
             if not replaced:
                 alone.append(kind)
             elif not self._create_anywhere(kind):
@@ -151,11 +140,11 @@ class _Walk:
 
     def _place(self, gpu: int, content: _Content, beside: Iterable[Instance] = ()) -> Layout | None:
         """Find starts for a content beside some instances."""
-        key, kinds = self.cards[gpu].gpu.key, [self.kinds[each] for each in content.elements()]
-        if any(kind.gpu != key for kind in kinds):
+        if any(kind.gpu != self.cards[gpu].gpu.key for kind in content):
             return None
         around = [(each.profile, each.start or 0) for each in beside]
-        return self.cards[gpu].gpu.place(Counter(kind.profile for kind in kinds), around=around)
+        profiles = Counter(kind.profile for kind in content.elements())
+        return self.cards[gpu].gpu.place(profiles, around=around)
 
     def _fill(self, gpu: int, content: _Content, done: set[int]) -> bool:
         """Give a GPU its content: what is not of it goes elsewhere, what lacks is pulled in."""
@@ -172,41 +161,50 @@ class _Walk:
         layout, queue = self._place(gpu, lacks, stay), list(lacks.elements())
         assert layout is not None
         for spot in layout:
-            kind = next(each for each in queue if self.kinds[each].profile == spot.profile)
+            kind = next(each for each in queue if each.profile == spot.profile)
             queue.remove(kind)
-            new = Instance(spot.profile, spot.start, self.kinds[kind].work)
+            new = Instance(spot.profile, spot.start, kind.work)
             self._change(gpu, kind, new, What.CREATE)
             self._delete_somewhere(kind, done | {gpu})
         return True
 
-    def _create_anywhere(self, kind: int, shut: Collection[int] = ()) -> bool:
+    def _create_anywhere(self, kind: Kind, shut: Collection[int] = ()) -> bool:
         """Create an instance on the GPU with fewest free slots that has room."""
-        profile, rooms = self.kinds[kind].profile, []
+        rooms = []
         for gpu, card in enumerate(self.cards):
-            if card.gpu.key == self.kinds[kind].gpu and gpu not in shut:
+            if card.gpu.key == kind.gpu and gpu not in shut:
                 held = [(each.profile, each.start or 0) for _, each in self.held[gpu]]
                 taken = sum(card.gpu.profile(name).memory for name, _ in held)
-                if starts := card.gpu.room(held, profile):
+                if starts := card.gpu.room(held, kind.profile):
                     rooms.append((not held, card.gpu.memory_slices - taken, gpu, starts[-1]))
         if rooms:
             *_, gpu, start = min(rooms)
-            new = Instance(profile, start, self.kinds[kind].work)
+            new = Instance(kind.profile, start, kind.work)
             self._change(gpu, kind, new, What.CREATE)
         return bool(rooms)
 
-    def _delete_somewhere(self, kind: int, shut: Collection[int] = ()) -> None:
+    def _delete_somewhere(self, kind: Kind, shut: Collection[int] = ()) -> None:
         """Delete an instance from the least filled GPU that has one."""
         there = (
             (len(held), gpu, each)
             for gpu, held in enumerate(self.held) if gpu not in shut
-            for number, each in held if number == kind
+            for other, each in held if other == kind
         )  # fmt: skip
         _, gpu, each = min(there, key=itemgetter(0))
         self._change(gpu, kind, each, What.DELETE)
 
-    def _change(self, gpu: int, kind: int, instance: Instance, what: What) -> None:
+    def _change(self, gpu: int, kind: Kind, instance: Instance, what: What) -> None:
         is_new, own, card = what is What.CREATE, (instance,), self.cards[gpu]
         (self.held[gpu].append if is_new else self.held[gpu].remove)((kind, instance))
         self.most = max(self.most, sum(map(bool, self.held)))
         removes, adds = ((), own) if is_new else (own, ())
         self.actions.append(Action(what, card.node, card.index, removes, adds))
+
+
+def _list_kinds(card: FleetGpu) -> list[tuple[Kind, Instance]]:
+    return [(Kind(card.gpu.key, e.profile, e.work), e) for e in card.instances if e.work]
+
+
+def _rank(kind: Kind) -> tuple[float, str]:
+    """Rank the largest first."""
+    return -float(kind.work.supply_rps), kind.profile

@@ -24,7 +24,7 @@ from ..instance import Instance, Mode, StartSource, Work
 from ..model import Deployment, FleetGpu
 from ..recounting import outdated
 from .model import Floor, slots_of
-from .whole_gpus import PartitioningTool, has_equal_counts, is_kept, refuse_foreign
+from .whole_gpus import PartitioningTool, foreign_error, has_equal_counts, is_kept
 
 #: What is interchangeable: instances or layouts that any of several places can have.
 Pool = Hashable
@@ -288,13 +288,14 @@ class TransitionGoal:
             foreign = {card.node for card in self.cards if card.foreign}
             works = {end.node for end in self.ends if end.instances}
             found |= works.union(card.node for card in self.cards if card.instances) - foreign
-        modes = {
-            name: {(self.cards[n].mode, self.ends[n].mode) for n in nodes[name]} for name in found
-        }
-        return {name for name in found if modes[name] == {(Mode.MIG, Mode.MIG)}}
+        return {
+            name for name in found
+            if all(self.cards[n].mode is self.ends[n].mode is Mode.MIG for n in nodes[name])
+        }  # fmt: skip
 
     def _add_batch(self, gpus: Sequence[int], *, is_late: bool) -> None:
-        refuse_foreign(self.cards[n] for n in gpus)
+        for card, each in ((self.cards[n], each) for n in gpus for each in self.cards[n].foreign):
+            raise foreign_error(card, each, "is drained")
         for n in gpus:
             card, end = self.cards[n], self.ends[n]
             self.batch_of[n] = len(self.batches)

@@ -42,13 +42,9 @@ def has_starts(side: Deployment) -> bool:
 
 def in_common(start: Deployment, target: Deployment, *, places: bool = False) -> int:
     """Count what both sides have of each kind, or of each kind at each place."""
-    if not places:
-        return (start.kinds() & target.kinds()).total()
-    here, there = (
-        Counter((c.name, e.profile, e.start, e.work) for c, e in side.instances() if e.is_managed)
-        for side in (start, target)
-    )
-    return sum(n for (*_, work), n in (here & there).items() if work is not None)
+    if places:
+        return (start.places() & target.places()).total()
+    return (start.kinds() & target.kinds()).total()
 
 
 def proved_kept(

@@ -7,14 +7,13 @@ B. what blocks an opening goes, where the floors can miss it, and the opening is
 C. temporary instances cover what the floors would miss; then as in B. Processes that are to come to
    a GPU in use come to an empty one instead;
 D. something that goes is deleted, to make room;
-E. otherwise: another beginning, at random, and where few GPUs are left a search over all choices of
-   A to D.
+E. otherwise: another beginning, at random, and at last a search over all choices of A to D.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -35,15 +34,14 @@ from .search_rule import (
     drop_instances,
     fill_openings,
     list_choices,
-    list_rooms,
     remove_rest,
 )
 from .search_state import SearchSettings, SearchState
 from .waits import ordered
 
-#: The search over all choices: the most GPUs that are not done, and the most states times
-#: GPUs of the fleet; of switches, which are cheap, all GPUs and so many states.
-_FEW_GPUS, _STATES, _SWITCH_STATES = 6, 6000, 5000
+#: The search over all choices: the most states times the square of the number of GPUs, beside two
+#: for each opening; of switches, which are cheap, the most states.
+_STATES, _SWITCH_STATES = 30_000, 5000
 #: Maximum number of sequences to choose from.
 _WANTED = 6
 #: Maximum number of beginnings that differ a little from the quickest one; fewer where they times
@@ -80,11 +78,10 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
     """
     limits, rng, begin = options.limits, random.Random(options.seed), SearchState(goal, most)
     found: list[Sequenced] = []
-    few: SearchState | None = None
     size = 1 + len(goal.openings) ** 2
 
-    def note(state: SearchState | None, end: float = inf) -> Sequenced | None:
-        if state is None or not state.is_done:
+    def note(state: SearchState, end: float) -> Sequenced | None:
+        if not state.is_done:
             return None
         every = tuple(state.actions)
         actions = omit_needless(goal, every) if goal.cuts_parts else every
@@ -98,16 +95,9 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
     for attempt in range(1 + options.restarts):
         if (attempt and limits.over) or len(found) * size >= _ENOUGH:
             break
-        settings = SearchSettings(
-            rng.randrange(2**32) if attempt > 1 else None,
-            room_first=attempt % 4 != 0,
-            side_by_side=attempt % 2 == 0,
-        )
-        if not look(settings) and not found:
-            state, some = _search_one_by_one(begin.copy(replace(settings)), limits)
-            few = few or some
-            note(state)
-    if not found and (few is None or not note(_search_all(few.copy(SearchSettings()), limits))):
+        seed = rng.randrange(2**32) if attempt > 1 else None
+        look(SearchSettings(seed, room_first=attempt % 4 != 0, side_by_side=attempt % 2 == 0))
+    if not found and not note(_search_all(begin, limits), inf):
         return []
     fewest = min(len(each.actions) for each in found)
 
@@ -138,7 +128,9 @@ def _search_in_time(
     Covers are looked for, and what goes is dropped for room, only when nothing is under way. What
     is returned is done, or nothing goes on; beside it, when the last action ends.
     """
-    goal, now, most = state.goal, 0, _limit_actions(state)
+    goal, now = state.goal, 0
+    # after so many actions the search goes in circles
+    most = 100 + 20 * (len(goal.openings) + sum(len(each.held) for each in state.gpus))
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
 
@@ -190,38 +182,12 @@ def _search_in_time(
     return state, now
 
 
-def _search_one_by_one(
-    state: SearchState, limits: Limits
-) -> tuple[SearchState, SearchState | None]:
-    """Go by the rules, each action ended before the next begins; also where few GPUs were left."""
-    few, steps, most = None, 0, _limit_actions(state)
-    while not limits.over and steps <= most:
-        is_few = state.goal.tool is None or (steps % 8 == 0 and _count_left(state) <= _FEW_GPUS)
-        if few is None and is_few:
-            few = state.copy()
-        steps += 1
-        choice = next(list_choices(state), None)
-        if choice is None:
-            break
-        apply_choice(state, choice)
-    return state, few
-
-
-def _count_left(state: SearchState) -> int:
-    gpus = {gpu for number in state.blockages for gpu in state.goal.openings[number].gpus}
-    return len(gpus | {gpu for gpu, _ in state.leaving()})
-
-
-def _limit_actions(state: SearchState) -> int:
-    """Return a number of actions after which a search goes in circles."""
-    return 100 + 20 * (len(state.goal.openings) + sum(len(each.held) for each in state.gpus))
-
-
-def _search_all(begin: SearchState, limits: Limits) -> SearchState | None:
+def _search_all(begin: SearchState, limits: Limits) -> SearchState:
     """E: go back on choices, depth first, until all is done or enough states were seen."""
     seen = {_key(begin)}
-    stack = [(begin, _list_every(begin))]
-    most = _SWITCH_STATES if begin.goal.tool is None else _STATES // len(begin.gpus)
+    stack = [(begin, list_choices(begin))]
+    most = 2 * len(begin.goal.openings) + _STATES // len(begin.gpus) ** 2
+    most = _SWITCH_STATES if begin.goal.tool is None else most
     while stack:
         state, choices = stack[-1]
         if state.is_done:
@@ -236,10 +202,10 @@ def _search_all(begin: SearchState, limits: Limits) -> SearchState | None:
         if key in seen:
             continue
         if len(seen) >= most or limits.over:
-            return None
+            break
         seen.add(key)
-        stack.append((after, _list_every(after)))
-    return None
+        stack.append((after, list_choices(after)))
+    return begin
 
 
 def _key(state: SearchState) -> object:
@@ -247,22 +213,6 @@ def _key(state: SearchState) -> object:
         frozenset((e.instance.profile, e.instance.start, e.instance.work, e.goes) for e in g.held)
         for g in state.gpus
     )
-
-
-def _list_every(state: SearchState) -> Iterator[Choice]:
-    """Iterate over all choices, also those that the rules would not make."""
-    yield from list_choices(state)
-    for number, blockage in state.blockages.items():
-        opening = state.goal.openings[number]
-        if blockage is None or opening.instance is None:
-            continue
-        is_free = not blockage.gone and state.can_take(opening.gpus[0])
-        if is_free or (blockage.gone and state.can_miss(blockage.needs)):
-            yield from (Choice(opening=number, use=use) for use in state.need[opening.pool])
-    for gpu in range(len(state.gpus)) if state.goal.cuts_parts else ():
-        for covers in state.goal.covers:
-            for found, *_ in list_rooms(state, gpu, covers):
-                yield Choice((found,))
 
 
 def omit_needless(goal: TransitionGoal, actions: Sequence[Action]) -> tuple[Action, ...]:

@@ -254,7 +254,14 @@ def _pose(
     is_whole, to = tool is not PartitioningTool.NVIDIA_SMI, with_known_curves(to, start)
     if isinstance(to, Deployment):
         target = with_fixed(to, start)
-        _require_possible(start, target)
+        for what, side in (("start", start), ("target", target)):
+            if why := find_impossible(side):
+                raise InvalidProblem(f"the {what} cannot be as it is written: {why}")
+        for what, was, becomes in unlike_gpus(start, target):
+            raise InvalidProblem(
+                f"{what} is {was} in the start and {becomes} in the target; expected the same GPUs "
+                "on both sides, those that stay empty as well"
+            )
         works = [each.work for _, each in target.instances() if each.work is not None]
         start, is_late = recounted(start.with_uuids_of(target), to.services, to.rule, works), False
         same = in_common(start, target, places=True)
@@ -285,18 +292,6 @@ def _pose(
             "lower rate there"
         )
     return TransitionGoal(start, replace(target, plan=None), floors, is_late, tool), kept
-
-
-def _require_possible(start: Deployment, target: Deployment) -> None:
-    """A target that is to be reached as it stands is of the same GPUs."""
-    for what, side in (("start", start), ("target", target)):
-        if why := find_impossible(side):
-            raise InvalidProblem(f"the {what} cannot be as it is written: {why}")
-    for what, was, becomes in unlike_gpus(start, target):
-        raise InvalidProblem(
-            f"{what} is {was} in the start and {becomes} in the target; expected the same GPUs on "
-            "both sides, those that stay empty as well"
-        )
 
 
 # --- the way back ---------------------------------------------------------------------------------

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
 from typing import NamedTuple
 
-from ..instance import Instance, StartSource, State
+from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
 from .model import Action, What
 
@@ -77,21 +77,32 @@ def most_in_use(uses: Sequence[GpuUse]) -> int:
     return max((n - bisect_left(ends, use.begin) for n, use in enumerate(uses, 1)), default=0)
 
 
+def change_gpus(
+    cards: Mapping[_Place, FleetGpu], actions: Iterable[Action]
+) -> dict[_Place, FleetGpu]:
+    """Return the GPUs that actions change, as they are after them."""
+    changed: dict[_Place, FleetGpu] = {}
+    for action in actions:
+        card = changed.get(action.gpu, cards[action.gpu])
+        held = list(card.instances)
+        for each in action.removes:
+            held.remove(each)
+        after = card.with_instances((*held, *action.adds), action.mode)
+        if action.what is not What.REPARTITION:
+            after = replace(after, start_source=card.start_source)
+        changed[action.gpu] = after
+    return changed
+
+
 def find_end(start: Deployment, actions: Iterable[Action]) -> dict[_Place, FleetGpu]:
     """Return the GPUs as they are in the end; what starts runs by then."""
     cards = {(card.node, card.index): card for card in start.gpus()}
-    held = {place: list(card.instances) for place, card in cards.items()}
-    for action in actions:
-        place = action.gpu
-        for each in action.removes:
-            held[place].remove(each)
-        held[place] += action.adds
-        cards[place] = replace(cards[place], mode=action.mode or cards[place].mode)
-        if action.what is What.REPARTITION:
-            cards[place] = replace(cards[place], start_source=StartSource.OBSERVED)
-    for place, own in held.items():
-        runs = (replace(e, state=State.RUNNING) if e.state is State.STARTING else e for e in own)
-        cards[place] = replace(cards[place], instances=tuple(runs))
+    for place, card in (cards := cards | change_gpus(cards, actions)).items():
+        runs = (
+            replace(each, state=State.RUNNING) if each.state is State.STARTING else each
+            for each in card.instances
+        )  # fmt: skip
+        cards[place] = replace(card, instances=tuple(runs))
     return cards
 
 

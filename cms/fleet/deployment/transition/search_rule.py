@@ -23,8 +23,6 @@ Gone = tuple[tuple[int, TrackedInstance], ...]
 Needs = Mapping[int, int]
 #: Openings for which covers are looked for at once: the cheapest ones.
 _TRIED = 24
-#: Where something is random, the share of empty GPUs that are left for covers.
-_WAITS = 0.5
 
 
 class Choice(NamedTuple):
@@ -73,7 +71,7 @@ def _in_order(state: SearchState, scored: Iterable[tuple[float, T]]) -> list[T]:
 
 def fill_openings(state: SearchState) -> Iterator[Choice]:
     """A: iterate over free openings and what is wanted there, what waits most first."""
-    goal, rng = state.goal, state.settings.rng
+    goal = state.goal
     #: Of openings that are alike, the best, by their pools.
     best: dict[tuple[Pool, ...], tuple[tuple[bool, int], int]] = {}
     for number in sorted(state.free):
@@ -81,8 +79,6 @@ def fill_openings(state: SearchState) -> Iterator[Choice]:
         gpu, score = opening.gpus[0], (False, 0)
         pools: tuple[Pool, ...] = (opening.pool,)
         if opening.batch >= 0:
-            if rng is not None and rng.random() < _WAITS:
-                continue
             can = state.busy.isdisjoint(opening.gpus) and state.share_out(opening.batch) is not None
             pools = goal.pools[opening.batch]
         elif can := state.can_take(gpu):
@@ -143,14 +139,12 @@ def clear_openings(state: SearchState) -> Iterator[Choice]:
     found.sort(key=lambda one: len(one[1]))
     for number, gone, needs in _in_order(state, ((_weigh(state, one[2]), one) for one in found)):
         is_there = all(each in state.gpus[gpu].held for gpu, each in gone)
-        if is_there and state.can_miss(needs) and _can_begin(state, number, gone):
+        if is_there and state.can_miss(needs) and _can_begin(state, number):
             yield _clear(state, number, gone)
 
 
-def _can_begin(state: SearchState, number: int, gone: Gone) -> bool:
+def _can_begin(state: SearchState, number: int) -> bool:
     """Whether what is in the way of an opening can go now."""
-    if number < 0:
-        return not any(gpu in state.busy for gpu, _ in gone)
     opening, blockage = state.goal.openings[number], state.blockages.get(number)
     if blockage is None or not (blockage.is_restart or state.busy.isdisjoint(opening.gpus)):
         return False
@@ -167,25 +161,10 @@ def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...
 
 
 def _list_blocked(state: SearchState) -> Iterator[tuple[int, Gone, Needs]]:
-    """Iterate over openings and what has to go first; -1 for a GPU that has to be emptied."""
-    goal, is_full = state.goal, False
+    """Iterate over openings and what has to go first."""
     for number, blockage in state.blockages.items():
-        if blockage is not None and (blockage.gone or blockage.needs):
-            if _can_begin(state, number, blockage.gone):
-                yield number, blockage.gone, blockage.needs
-        elif blockage is not None and not is_full:
-            gpu = goal.openings[number].gpus[0]
-            is_full = gpu not in state.busy and not state.can_take(gpu)
-    if is_full:  # GPUs, or batches, on which all goes
-        every: Iterable[Gone] = ()
-        if goal.cuts_parts:
-            every = (tuple((n, e) for e in g.held) for n, g in enumerate(state.gpus) if g.held)
-        elif goal.is_whole:
-            every = (e for e in state.leaving_at_once() if state.find_batch(e[0][0]) >= 0)
-        for gone in every:
-            is_left = goal.is_whole or all(each.goes for _, each in gone)
-            if is_left and _can_begin(state, -1, gone):
-                yield -1, gone, sum_supplies(each for _, each in gone)
+        if blockage is not None and (blockage.gone or blockage.needs) and _can_begin(state, number):
+            yield number, blockage.gone, blockage.needs
 
 
 def _weigh(state: SearchState, needs: Needs) -> float:
@@ -196,7 +175,7 @@ def _weigh(state: SearchState, needs: Needs) -> float:
 def cover_openings(state: SearchState) -> Iterator[Choice]:
     """C: iterate over openings that can be cleared once something covers for what goes.
 
-    Once covers have come, those for other services alone, with covers that there still is room for.
+    Once covers have come, with covers that there still is room for.
     """
     if state.goal.tool is None:
         yield from _move_processes(state)
@@ -214,18 +193,12 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
                 else slots_of(state.goal.cards[gpu].gpu, each.profile).bit_count()
                 for cover in covers for gpu, each in cover.places
             )  # fmt: skip
-            cost = taken / max(1, _unlocked(state, number, gone))
-            ready.append((cost, (number, gone, lacking, covers)))
-    done, reserved = len(state.actions), set[int]()
+            ready.append((taken, (number, gone, lacking, covers)))
+    done = len(state.actions)
     for number, gone, lacking, covers in _in_order(state, ready):
-        services = {each.service for _, each in gone if each.supply}
-        if len(state.actions) > done:
-            again = find_covers(state, number, gone, lacking) if not services & reserved else None
-            if again is None:
-                continue
-            covers = again
-        yield _clear(state, number, gone, covers)
-        reserved |= services
+        again = covers if len(state.actions) == done else find_covers(state, number, gone, lacking)
+        if again is not None:
+            yield _clear(state, number, gone, again)
 
 
 def _move_processes(state: SearchState) -> Iterator[Choice]:
@@ -242,19 +215,6 @@ def _move_processes(state: SearchState) -> Iterator[Choice]:
         other = next((n for n in empty if goal.cards[n].gpu.key == key), None)
         if to_be and other is not None and state.gpus[home].held and number not in state.moved:
             yield Choice((Cover(tuple((other, each) for each in to_be), opening=number),))
-
-
-def _unlocked(state: SearchState, number: int, gone: Gone) -> int:
-    """Count the slots of the openings that nothing else is in the way of."""
-    goal, slots = state.goal, 0
-    opening = goal.openings[number]
-    if number < 0 or opening.instance is None:
-        return sum(goal.cards[gpu].gpu.memory_slices for gpu in {gpu for gpu, _ in gone})
-    for other in state.open_on.get(gone[0][0], ()):
-        blockage = state.blockages[other]
-        if other == number or (blockage is not None and all(e in gone for e in blockage.gone)):
-            slots |= goal.openings[other].slots
-    return slots.bit_count()
 
 
 def drop_instances(state: SearchState) -> Iterator[Choice]:
@@ -277,11 +237,10 @@ def find_covers(
     """
     goal, trial = state.goal, state.copy()
     shut: dict[int, int] = {gpu: -1 for gpu, _ in gone}
-    if number >= 0:
-        opening = goal.openings[number]
-        trial.most -= state.new_in_use(number)
-        if opening.instance is not None:
-            shut = {opening.gpus[0]: opening.slots}
+    opening = goal.openings[number]
+    trial.most -= state.new_in_use(number)
+    if opening.instance is not None:
+        shut = {opening.gpus[0]: opening.slots}
     needed = sum_supplies(each for _, each in gone).keys()
     covers: list[Cover] = []
     while lacks:
@@ -306,36 +265,25 @@ def _list_best_rooms(
 ) -> Iterator[Scored]:
     """Iterate over rooms for temporary instances of a service.
 
-    Best is what covers most for its slots, then out of the way of what comes, then on the fullest
-    GPU.
+    Best is what covers most for its slots, then on the fullest GPU.
     """
     goal = state.goal
     for gpu, card in enumerate(state.gpus):
         closed = shut.get(gpu, 0)
         if closed < 0 or (goal.ends[gpu].mode is not card.mode and card.held):
             continue
-        waiting = 0
-        for number in state.open_on.get(gpu, ()):
-            waiting |= goal.openings[number].slots
-        for cover, use, slots in list_rooms(state, gpu, goal.covers[service], closed):
-            part = min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3)
-            yield (part, -(slots & waiting).bit_count(), card.slots.bit_count()), cover
-
-
-def list_rooms(
-    state: SearchState, gpu: int, uses: Iterable[int], closed: int = 0
-) -> Iterator[tuple[Cover, Use, int]]:
-    """Iterate over temporary instances that a GPU has room for beside closed slots."""
-    goal, card, device = state.goal, state.gpus[gpu], state.goal.cards[gpu].gpu
-    is_blind = any(each.instance.start is None for each in card.held)
-    if card.mode is not Mode.MIG or not state.can_take(gpu) or is_blind:
-        return
-    for use in (goal.uses[number] for number in uses):
-        if use.gpu == device.key and use.profile in goal.allowed[gpu]:
-            for start in device.profile(use.profile).starts:
+        is_blind = any(each.instance.start is None for each in card.held)
+        if card.mode is not Mode.MIG or not state.can_take(gpu) or is_blind:
+            continue
+        device = goal.cards[gpu].gpu
+        for use in (goal.uses[number] for number in goal.covers[service]):
+            known = use.gpu == device.key and use.profile in goal.allowed[gpu]
+            for start in device.profile(use.profile).starts if known else ():
                 slots = use.slots << start
                 if not slots & (card.slots | closed) and goal.fits(gpu, card, use.profile, slots):
-                    yield Cover(((gpu, Instance(use.profile, start, use.work)),)), use, slots
+                    part = min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3)
+                    place = gpu, Instance(use.profile, start, use.work)
+                    yield (part, card.slots.bit_count()), Cover((place,))
 
 
 def _list_instances(

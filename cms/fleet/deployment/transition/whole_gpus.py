@@ -9,7 +9,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from ....errors import InvalidProblem
 from ...placement import PlacementConstraints, PlacementInfeasible, place, placement_constraints
 from ..checking import has_our_work
+from ..difference import pair_off
 from ..instance import Instance, Mode, State
-from ..model import Deployment, FleetGpu, doubtful, in_doubt
+from ..model import Deployment, FleetGpu
 from ..wanted import DesiredState
 
 if TYPE_CHECKING:
@@ -62,20 +63,17 @@ def align_target(start: Deployment, target: Deployment, *, clears: bool) -> Depl
     """
     cards: dict[tuple[str, int], FleetGpu] = {}
     others = {(card.node, card.index): card for card in target.gpus()}
-    for node in start.nodes:
-        doubts = doubtful(node)
-        for card in node.gpus:
-            end = others[card.node, card.index]
-            doubt = in_doubt(card, doubts)
-            if has_equal_counts(card, end):
-                end = replace(end, instances=_align(card, end), start_source=card.start_source)
-                held = (*card.foreign, *doubt)
-                if clears and not held and has_our_work(card) and not has_our_work(end):
-                    end = card.with_instances(())
-            elif card.mode is Mode.MIG or card.mode is not end.mode:
-                for each in (*card.foreign, *doubt):
-                    raise _foreign_error(card, each, "would be cut anew")
-            cards[card.node, card.index] = end
+    for card in start.gpus():
+        end = others[card.node, card.index]
+        held = (*card.foreign, *start.in_doubt(card))
+        if has_equal_counts(card, end):
+            end = replace(end, instances=_align(card, end), start_source=card.start_source)
+            if clears and not held and has_our_work(card) and not has_our_work(end):
+                end = card.with_instances(())
+        elif card.mode is Mode.MIG or card.mode is not end.mode:
+            for each in held:
+                raise foreign_error(card, each, "would be cut anew")
+        cards[card.node, card.index] = end
     return target.with_gpus(cards)
 
 
@@ -85,33 +83,20 @@ def _align(card: FleetGpu, end: FleetGpu) -> tuple[Instance, ...]:
     rules: tuple[Callable[[Instance, Instance], bool], ...] = (
         is_kept,
         lambda now, then: is_kept(replace(now, start=None), replace(then, start=None)),
-        lambda now, then: now.is_managed and _what(now) == _what(then),
+        lambda now, then: (
+            (now.profile, now.is_whole, now.owner, then.owner)
+            == (then.profile, then.is_whole, None, None)
+        ),
     )
-    left, found = list(end.instances), dict[int, Instance]()
-    for fits in rules:
-        for number, now in enumerate(card.instances):
-            then = next((each for each in left if number not in found and fits(now, each)), None)
-            if then is not None:
-                left.remove(then)
-                found[number] = replace(now, work=then.work, state=then.state)
-    for number, now in enumerate(card.instances):
-        if number not in found:
-            raise _foreign_error(card, now, "would be cut anew")
-    return tuple(found[number] for number in range(len(card.instances)))
+    left, right = [*card.instances], [*end.instances]
+    pairs = [pair for fits in rules for pair in pair_off(left, right, fits)]
+    for each in left:
+        raise foreign_error(card, each, "would be cut anew")
+    return tuple(replace(now, work=then.work, state=then.state) for now, then in pairs)
 
 
-def _what(each: Instance) -> tuple[str, str | None, bool]:
-    return each.profile, each.owner, each.is_whole
-
-
-def refuse_foreign(cards: Iterable[FleetGpu]) -> None:
-    """Refuse foreign instances on GPUs of a node that is drained."""
-    for card in cards:
-        for each in card.foreign:
-            raise _foreign_error(card, each, "is drained")
-
-
-def _foreign_error(card: FleetGpu, instance: Instance, why: str) -> InvalidProblem:
+def foreign_error(card: FleetGpu, instance: Instance, why: str) -> InvalidProblem:
+    """Refuse to stop what is, or may be, foreign."""
     whose = "not ours" if not instance.is_managed else "perhaps another's"
     return InvalidProblem(
         f"{card.name} has {instance}, which is {whose}, and {why} as a whole; expected it to stay "
@@ -143,13 +128,9 @@ def saved_by_parts(
         to = start if isinstance(placed, PlacementInfeasible) else placed.deployment
     gone = Counter((action.name, each) for action in transition.actions for each in action.removes)
     ends = {card.name: card for card in to.gpus()}
-    found = []
-    for card in start.gpus():
-        left = list(ends[card.name].instances)
-        for each in card.instances:
-            then = next((other for other in left if is_kept(each, other)), None)
-            if then is not None:
-                left.remove(then)
-                if each.is_managed and each.work is not None and gone[card.name, each]:
-                    found.append((card, each))
-    return tuple(found)
+    return tuple(
+        (card, each)
+        for card in start.gpus()
+        for each, _ in pair_off([*card.instances], [*ends[card.name].instances], is_kept)
+        if each.is_managed and each.work is not None and gone[card.name, each]
+    )
