@@ -143,11 +143,11 @@ BUDGETS = {
     "algorithms.muxflow": 542,
     "algorithms.ptas": 497,
     "instances": 2_169,
-    "cms.cli": 4_921,
-    "cms.fleet": 37_098,
+    "cms.cli": 4_851,
+    "cms.fleet": 36_717,
     "proofs_checks": 15_490,
-    "bench": 12_102,
-    "tests": 49_649,
+    "bench": 12_134,
+    "tests": 49_664,
 }
 
 
