@@ -29,9 +29,9 @@ from cms.solving.solution import Proof
 from proofs_checks.checker import check_transition as check_again
 from proofs_checks.checker.replay import examine_transition
 from tests.references.transitions import run
-from tests.samples import so_many
+from tests.samples import few, so_many
 
-from .cases import A30, A100, does, leg, on_node, reached
+from .cases import A30, A100, Pair, does, leg, on_node, reached
 from .drawn import measure
 
 #: Of the published chain: the fewest kept, the most actions.
@@ -164,6 +164,18 @@ def test_what_is_still_starting_holds_no_floor() -> None:
     assert found.proof is Proof.NONE
     assert "1 instance is still starting" in str(found)
     assert isinstance(transition(side(runs, there), side(comes, there)), Transition)
+
+
+@pytest.mark.parametrize("seed", few(1, [4, 8, 15]))
+def test_more_gpus_never_make_it_impossible(seed: int) -> None:
+    spares = []
+    for more in range(1, 4):
+        pair = Pair(seed, spare=more)
+        found = transition(pair.start, pair.wanted)
+        spares.append(None if isinstance(found, Impossible) else found.spare.count)
+    given = [each for each in spares if each is not None]
+    assert spares == [None] * (3 - len(given)) + given
+    assert sorted(given, reverse=True) == given
 
 
 # --- what is asked for ----------------------------------------------------------------------------

@@ -241,6 +241,19 @@ def test_why_no_spare_gpu_helps_where_all_nodes_work() -> None:
     assert isinstance(whole(beside, more, PartitioningTool.SLURM), Transition)
 
 
+def test_why_a_spare_gpu_is_needed() -> None:
+    now, then = on_node([FULL], [], rate=40), on_node([HALF], [], rate=22)
+    found = reached(now, then, tool=PARTED)
+    assert found.spare.count == 1
+    assert (found.spare.least, found.spare.reason) == (
+        1,
+        "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, "
+        "2 memory slices are needed, and 0 can be free",
+    )
+    says = found.spare.reason, "lower floors or more GPUs are needed"
+    assert whole(now, then, spare=0) == Impossible(says, Proof.CHECKED, found.spare.proof)
+
+
 # --- what is known -----------------------------------------------------------------------------
 
 
