@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import cms.fleet
 from cms.errors import FileError
 
 from . import fleets, options
@@ -114,7 +115,15 @@ def apply(
     if isinstance(way, int):
         return way
     found, words, notes = way
-    known = None if rates is None else _read_known_rates(rates)
+    told = None if rates is None else cms.fleet.read_rates(rates)
+    known = (
+        None
+        if told is None
+        else {  # by service, each from a second on
+            service: [(at * told.step_s, rate) for at, rate in enumerate(every) if rate is not None]
+            for service, every in told.rates_rps.items()
+        }
+    )
     with session.reading("looking what is needed"):
         prepared = _prepare(session, Head(found, chosen, with_work=not no_work))
         if print is None and not dry_run:
@@ -237,17 +246,6 @@ def _read_floors(floor: list[str] | None) -> tuple[Fraction, dict[str, Fraction]
     share = options.share(alone[0], "--floor") if alone else Fraction(1)
     shares = options.pairs(named, "--floor", "chat=50%")
     return share, {name: options.share(text, "--floor") for name, text in shares.items()}
-
-
-def _read_known_rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
-    """Read rates by service, each from a second on."""
-    from cms.fleet.replanner import read_rates
-
-    told = read_rates(path)
-    return {
-        service: [(at * told.step_s, rate) for at, rate in enumerate(every) if rate is not None]
-        for service, every in told.rates_rps.items()
-    }
 
 
 def _prepare(session: Session, head: Head) -> Apply:

@@ -58,8 +58,7 @@ def explain(
         what += "'cms plan' says why, and sufficient changes"
         return report_error(what, Exit.INFEASIBLE, as_json=session.json, kind="Infeasible")
     from cms.fleet.report.what_if import explained_page, rightsized_page
-    from cms.fleet.what_if.documents import explanation_to_json, rightsizing_to_json
-    from cms.fleet.what_if.rightsizing import WANTED
+    from cms.fleet.what_if.rightsizing import WANTED, explanation_to_json, rightsizing_to_json
 
     if service is not None:
         why = heard(session, lambda: cms.fleet.explain(made, service), doing="pricing the choices")

@@ -19,7 +19,6 @@ from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service, combine_supplies, require_name
 from .instance import (
-    UNKNOWN_OWNER,
     WHOLE,
     Instance,
     Kind,
@@ -96,15 +95,6 @@ class FleetGpu:
         if self.mode is Mode.FIXED:
             return all(each.profile != WHOLE for each in self.instances)
         return self.mode is Mode.MIG
-
-    @property
-    def is_in_use(self) -> bool:
-        """Whether anything is known to be on it; of one that is fixed, somebody has to say so."""
-        nothing = WHOLE, UNKNOWN_OWNER
-        return any(
-            self.mode is not Mode.FIXED or (each.profile, each.owner) != nothing
-            for each in self.instances
-        )
 
     @property
     def counts(self) -> dict[str, int]:

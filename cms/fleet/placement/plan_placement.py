@@ -179,8 +179,11 @@ class _PlanPlacer:
 
     def find(self, extra: Fraction) -> PlacementResult | PlacementInfeasible:
         """Find the placement."""
-        made, model = None, self.model
-        if not self.fleet.kinds() and self.has_enough:
+        made, model, asked = None, self.model, self.constraints.min_replicas
+        there = Counter(k.work.service for k in Counter(self.wanted.counts).elements())
+        has_enough = all(there[service] >= n for service, n in asked.items())
+        no_more = has_enough and self.constraints == PlacementConstraints(asked)
+        if no_more and not self.fleet.kinds():
             found = match_groups(self.wanted, self.plan, self.fleet, self.limits)
             if isinstance(found, PlacementResult) and found.least_cost:
                 made = replace(found, is_of_all_plans=True)
@@ -198,14 +201,6 @@ class _PlanPlacer:
         if values is None:
             return self.explain()
         return self.keep_most(values, blind, extra, (proof, least))
-
-    @property
-    def has_enough(self) -> bool:
-        """Whether nothing is asked for but replicas, which the plan has."""
-        there = Counter(k.work.service for k in Counter(self.wanted.counts).elements())
-        replicas = self.constraints.min_replicas
-        is_all = self.constraints == PlacementConstraints(replicas)
-        return is_all and all(there[service] >= n for service, n in replicas.items())
 
     def keep_plan(self) -> tuple[PlacementModel, list[int] | None]:
         """Find what the plan as it was made keeps, with what constraints add to it."""

@@ -117,10 +117,10 @@ class Daily:
         foreseen = {}
         for name, now in _now(history).items():
             own, end = history.rates_rps[name], history.count
-            usual = {
-                at: self._usual(own[at % int(day) : at : int(day)])
-                for at in range(max(0, end - 1 - int(self.recent_s / history.step_s)), end + steps)
-            }
+            usual: dict[int, Fraction | None] = {}
+            for at in range(max(0, end - 1 - int(self.recent_s / history.step_s)), end + steps):
+                known = sorted(q for q in own[at % int(day) : at : int(day)] if q is not None)
+                usual[at] = known[ceil(self.quantile * len(known)) - 1] if known else None
             lately = [(own[at], q) for at, q in usual.items() if at < end and q is not None]
             before = sum(q for rate, q in lately if rate is not None)
             level = sum(rate for rate, _ in lately if rate is not None) / before if before else None
@@ -135,10 +135,6 @@ class Daily:
                 rates.append(max(q, now) if level is None else q * level)
             foreseen[name] = tuple(rates)
         return RateForecast(history.step_s, foreseen)
-
-    def _usual(self, earlier: tuple[Fraction | None, ...]) -> Fraction | None:
-        known = sorted(rate for rate in earlier if rate is not None)
-        return known[ceil(self.quantile * len(known)) - 1] if known else None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""

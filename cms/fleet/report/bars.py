@@ -293,7 +293,10 @@ def format_gpus(places: Iterable[tuple[str, int]], most: int = 10**9) -> str:
     length, left = 0, len(ordered)
     for nodes, indices in runs:
         named = ",".join(nodes) if len(nodes) < 3 else f"{nodes[0]}...{nodes[-1]}"
-        text = f"{named}/{_ranges(indices)}"
+        ranks = groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0])
+        ends = [[number for _, number in run] for _, run in ranks]
+        text = ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in ends)
+        text = f"{named}/{text}"
         if shown and length + len(text) > most:
             shown.append(f"... ({count(left, 'more GPU')})")
             break
@@ -317,9 +320,3 @@ def _follows(one: str, other: str) -> bool:
     )
     counts_up = stem == same and first and second and int(second) == int(first) + 1
     return bool(counts_up) and len(first) <= len(second)
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
-    ends = [[number for _, number in run] for _, run in runs]
-    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in ends)

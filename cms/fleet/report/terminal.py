@@ -17,7 +17,7 @@ from rich.text import Text
 from ...values.words import count, printable
 from .colours import COLOURS
 from .page import Bar, Bars, Box, Bullets, Section, Words, legend
-from .tables import Cell, Column, Grid
+from .tables import Cell, Grid
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -110,7 +110,8 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
 def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
     rows, left = grid.rows[: grid.most], len(grid.rows) - grid.most
     every = [at for at, column in enumerate(grid.columns) if column.rank < 9]
-    wide = {at: _width(grid.columns[at], [row[at] for row in rows]) for at in every}
+    lines = {at: [line for row in rows for line in _shown(row[at]).split("\n")] for at in every}
+    wide = {at: max(map(cell_len, [grid.columns[at].name, *lines[at]])) for at in every}
     texts = [at for at in every if not grid.columns[at].number]
     named = max(texts, key=lambda at: wide[at], default=None)  # is folded
     least = dict(wide)
@@ -148,11 +149,6 @@ def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
     if left > 0:
         noun, _, more = grid.rest.partition("|")
         yield Text(f"... and {count(left, noun)}{more}", "dim")
-
-
-def _width(column: Column, cells: Sequence[Cell]) -> int:
-    lines = [column.name, *(line for cell in cells for line in _shown(cell).split("\n"))]
-    return max(map(cell_len, lines))
 
 
 def _shown(cell: Cell) -> str:

@@ -103,8 +103,10 @@ class AvailableGpus:
             return
         blocks = {share: f"{prefix}{MPS_PREFIX}{share}" for share in shares}
         if splits == "pairs":
-            for whole in _list_pairs(shares):
-                yield Configuration(Counter(blocks[share] for share in whole), self.name)
+            for share in reversed(shares):  # a share without its other half stays alone
+                whole = (share, 100 - share) if 100 - share in blocks else (share,)
+                if len(whole) == 1 or share >= 50:
+                    yield Configuration(Counter(blocks[each] for each in whole), self.name)
             return
         others = [mps_share(each.profile) or 0 for each in self.held if not each.serves]
         room, clients = 100 - sum(others), MPS_CLIENTS - len(others)
@@ -127,15 +129,6 @@ class AvailableGpus:
         found = [Counter(name for name in one if name in known) for one in usable]
         distinct = [one for at, one in enumerate(found) if one and one not in found[:at]]
         return [one for one in distinct if not any(one < other for other in distinct)]
-
-
-def _list_pairs(shares: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """A whole GPU, or two shares that make one; a share without its other half stays alone."""
-    for share in sorted(shares, reverse=True):
-        if (other := 100 - share) not in shares:
-            yield (share,)
-        elif share >= other:
-            yield share, other
 
 
 T = TypeVar("T")

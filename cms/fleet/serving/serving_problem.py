@@ -250,10 +250,6 @@ class ServingProblem(Posed[Problem]):
             return None
         return replace(promise, rate_margin=self.rate_margin, routing=self.routing)
 
-    def fill_times(self, service: str, block: Block) -> FillTimes:
-        """Return how long batches take in such an instance; KeyError if it cannot serve it."""
-        return self.fills[service, block]
-
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the items per second that one such block counts for; 0 if it cannot serve it."""
         problem = self.problem

@@ -155,7 +155,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
                 if point.batch > LARGEST_BATCH:
                     said = f"{point.setting}: a batch holds {point.batch:,} requests"
                     raise InvalidOption(f"{said}; expected at most {LARGEST_BATCH:,}")
-                times = serving.fill_times(*pair)
+                times = serving.fills[pair]
                 # the latency column is usually rounded to a millisecond
                 if point.batch_ms == point.latency_ms != point.computed_batch_ms:
                     took = f"{shown(round(point.computed_batch_ms, 2))} ms"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import chain
 from typing import Any
 
 from ...errors import InvalidOption, UnsupportedProblem
+from ...files.documents import number_to_json
 from ...infeasibility.search import Asking
 from ...problem.problem import Problem
 from ...running.interrupt import CtrlC
@@ -19,6 +20,7 @@ from ...values.numbers import Number, exact, shown
 from ..serving import CapacityRule, OperatingPoint, Plan, Service
 from ..serving.latency_rule import Breakpoint
 from ..serving.load_curve import LoadCurve, PointKey
+from .explaining import Alternative, BlockChoices, Explanation
 from .least import (
     PARTS_OF_THE_TIME,
     Base,
@@ -281,3 +283,51 @@ def _questions(
             "limits: a looser one may admit operating points that the plan does not keep; give all "
             "that were measured"
         ] = None
+
+
+def explanation_to_json(found: Explanation) -> dict[str, Any]:
+    """Write an explanation; costs are those of any plan with the choice, at least."""
+    return {
+        "service": found.given.service.name,
+        **_attributes(found.given.service, "model", "rate_rps"),
+        **_attributes(found.given, "planned_rps", "provided_rps"),
+        **_attributes(found, "cost", "bound", "lower_bound", "cases", "pays"),
+        "choices": _plain(found.blocks),
+        "useless": list(found.useless),
+    }
+
+
+def rightsizing_to_json(found: Rightsizing) -> dict[str, Any]:
+    """Write what would save a GPU, the least change first."""
+    return {
+        **_attributes(found, "cost", "target", "proved"),
+        "better": None if found.better is None else _plain(found.better.solution.cost),
+        "least_of_all": found.is_least_of_all,
+        **_attributes(found, "relaxations", "unasked"),
+        "seconds": round(found.seconds, 3),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, BlockChoices):
+        return _attributes(value, *(each.name for each in fields(value)))
+    if isinstance(value, Alternative):
+        possible = {"possible": value.bound is not None}
+        return possible | _attributes(value, "bound", "more", "at_least")
+    if isinstance(value, Relaxation):
+        numbers = _attributes(value, "profiles")
+        if value.what is not What.ALLOWED_PROFILES:
+            # between the two numbers nothing changes, where the first is the least
+            short = None if value.outcome is Outcome.LEAST else _plain(value.short)
+            numbers = _attributes(value, "now", "enough", "above", "change")
+            numbers["too_little"] = short
+        cost = None if value.plan is None else _plain(value.plan.solution.cost)
+        said = {"what": value.what.value, "outcome": value.outcome.value}
+        return {"service": value.service, **said, **numbers, "cost": cost}
+    return number_to_json(value) if isinstance(value, Fraction) else value
+
+
+def _attributes(of: object, *names: str) -> dict[str, Any]:
+    return {name: _plain(getattr(of, name)) for name in names}

@@ -16,8 +16,8 @@ from cms.certificate.certificate import round_up
 from cms.fleet import Plan, build_problem, changed_services, explain
 from cms.fleet.serving import Interference, OperatingPoint, Pair, Service
 from cms.fleet.what_if import Alternative, Explanation
-from cms.fleet.what_if.documents import explanation_to_json
 from cms.fleet.what_if.explaining import Given
+from cms.fleet.what_if.rightsizing import explanation_to_json
 from tests.fleet.what_if.test_one_job import forced
 from tests.fleet.what_if.tiny import A100, other, planned, tiny_fleet
 from tests.oracle import optimum

@@ -27,8 +27,8 @@ from cms.fleet.serving import LoadCurve, OperatingPoint, Service
 from cms.fleet.serving.capacity import CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.what_if import Relaxation, Rightsizing
-from cms.fleet.what_if.documents import rightsizing_to_json
 from cms.fleet.what_if.least import Outcome, What
+from cms.fleet.what_if.rightsizing import rightsizing_to_json
 from tests.fleet.what_if.test_breakpoints import exchanged, require_proofs
 from tests.fleet.what_if.tiny import A100, other, planned
 from tests.samples import refusal

@@ -86,6 +86,10 @@ def _environment() -> Environment:
         loader=FileSystemLoader(Path(__file__).with_name("templates")), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
+
+    def list_some(names: Collection[str]) -> str:
+        return ", ".join([*names][:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
     made.filters |= {"scalar": write_scalar, "some": list_some}
     return made
 
@@ -93,11 +97,6 @@ def _environment() -> Environment:
 def render(template: str, **values: object) -> str:
     """Fill in a template."""
     return _environment().get_template(template).render(values)
-
-
-def list_some(names: Collection[str]) -> str:
-    """List a few names, and say how many more there are."""
-    return ", ".join([*names][:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def write_scalar(value: str | int | None) -> str:
@@ -200,6 +199,9 @@ def _describe(deployment: Deployment) -> dict[str, Any]:
     shared = [card for card in cards if card.mode is Mode.MPS]
     asked = list_working(deployment)
     traffic = [*_find_losses(deployment, asked)]
+    # where pods cannot tell types of GPU apart
+    kinds = {(c.node, name, c.gpu.key) for c in cards for name in offered_profiles(c)}
+    types = Counter((node, name) for node, name, _ in kinds)
     return {
         "asked": asked,
         "fixed": [card.name for card in cards if card.mode is Mode.FIXED],
@@ -209,7 +211,7 @@ def _describe(deployment: Deployment) -> dict[str, Any]:
         "has_plan": deployment.plan is not None,
         "idle": sum(each.work is None for _, each in managed),
         "is_cut": any(card.mode is Mode.MIG for card in cards),
-        "mixed": _list_mixed(deployment),
+        "mixed": sorted({node for (node, _), n in types.items() if n > 1}),
         "moved": [f"{c.name} {i}" for c, i in managed if i.work and i.state is not State.RUNNING],
         "nameless": any(card.uuid is None for card in cards),
         "overrun": [name for name, told in traffic if told["verdict"] == _TOO_LITTLE],
@@ -226,14 +228,6 @@ def _describe(deployment: Deployment) -> dict[str, Any]:
         "uneven": [name for name, found in supplies.items() if len(found) > 1],
         "working": working,
     }  # fmt: skip
-
-
-def _list_mixed(deployment: Deployment) -> list[str]:
-    """List the nodes with types of GPU that pods cannot tell apart."""
-    kinds = {(card.node, name, card.gpu.key) for card in deployment.gpus()
-             for name in offered_profiles(card)}  # fmt: skip
-    types = Counter((node, name) for node, name, _ in kinds)
-    return sorted({node for (node, _), n in types.items() if n > 1})
 
 
 def _find_losses(

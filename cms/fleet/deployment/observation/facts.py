@@ -61,11 +61,6 @@ class GpuFacts:
     is_guessed: bool = False  # what it holds may be what another GPU of the node holds
     unfit: Statement | None = None  # why nothing can be planned on it, whatever else is said
 
-    @property
-    def is_clear(self) -> bool:
-        """Whether it says anything of how the GPU is cut."""
-        return (self.mig, self.instances, self.counts, self.unclaimed) != (None,) * 4
-
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:

@@ -65,7 +65,10 @@ def merge(
 
 
 def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetNode:
-    driver = _agreed(f"driver of {name}", [each.driver for each in told], _without_zeros)
+    driver = _agreed(  # 535.104.05 is 535.104.5
+        f"driver of {name}", [each.driver for each in told],
+        lambda version: ".".join(part.lstrip("0") or "0" for part in version.split(".")),
+    )  # fmt: skip
     if driver is not None:
         try:
             driver_branch(driver.value)
@@ -114,11 +117,6 @@ def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetN
     return FleetNode(name, tuple(cards), FrozenMap(labels), version, seen, is_numbered)
 
 
-def _without_zeros(driver: str) -> str:
-    """Return a driver's version as semantic versions have it: 535.104.5 of 535.104.05."""
-    return ".".join(part.lstrip("0") or "0" for part in driver.split("."))
-
-
 def _agreed(
     what: str, said: Iterable[Statement | None], same: Callable[[str], str] = str
 ) -> Statement | None:
@@ -142,7 +140,8 @@ def _with_counted(
     counted = source.counted
     cards = [card for each in told for card in each.gpus]
     indices = {card.index for card in cards}
-    clear = sorted({card.index for card in cards if card.is_clear})
+    layouts = ((c.index, c.mig, c.instances, c.counts, c.unclaimed) for c in cards)
+    clear = sorted({index for index, *known in layouts if known != [None] * 4})
     all_of_it = GpuFacts(0, counted.where, counts=counted.totals)
     card, odd = find_device(context, name, [all_of_it], product, None)
     odd = odd or find_unknown_profile(card, [all_of_it])

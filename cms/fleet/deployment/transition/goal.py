@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ....errors import InvalidProblem
 from ..checking import check_gpu
-from ..instance import Instance, Mode, StartSource, Work
+from ..instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, StartSource, Work
 from ..model import Deployment, FleetGpu
 from ..recounting import outdated
 from .model import Floor, slots_of
@@ -257,7 +257,8 @@ class TransitionGoal:
         by_node = self.tool is not None and self.tool.drains_nodes
         nodes: dict[str, list[int]] = {}
         for number, card in enumerate(self.cards):
-            if card.mode is not Mode.FIXED or card.is_in_use:
+            told = any((e.profile, e.owner) != (WHOLE, UNKNOWN_OWNER) for e in card.instances)
+            if card.mode is not Mode.FIXED or told:  # else nothing is known to be on it
                 nodes.setdefault(card.node, []).append(number)
         anew = {
             n for n, (card, end) in enumerate(zip(self.cards, self.ends, strict=True))

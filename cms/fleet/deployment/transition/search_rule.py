@@ -238,7 +238,10 @@ def find_covers(
     goal, trial = state.goal, state.copy()
     shut: dict[int, int] = {gpu: -1 for gpu, _ in gone}
     opening = goal.openings[number]
-    trial.most -= state.new_in_use(number)
+    if opening.batch >= 0:  # GPUs that come into use as it is filled
+        taken = sum((state.share_out(opening.batch) or {}).values())
+        used = sum(bool(state.gpus[gpu].held) for gpu in goal.batches[opening.batch])
+        trial.most -= max(0, taken - used)
     if opening.instance is not None:
         shut = {opening.gpus[0]: opening.slots}
     needed = sum_supplies(each for _, each in gone).keys()

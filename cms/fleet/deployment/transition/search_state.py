@@ -194,14 +194,6 @@ class SearchState:
             spare -= max(0, found[pool] - used)
         return found if any(found.values()) and spare >= 0 else None
 
-    def new_in_use(self, number: int) -> int:
-        """Return how many GPUs come into use as an opening is filled."""
-        at = self.goal.openings[number].batch
-        if at < 0:
-            return 0
-        taken = sum((self.share_out(at) or {}).values())
-        return max(0, taken - sum(bool(self.gpus[gpu].held) for gpu in self.goal.batches[at]))
-
     # --- what is done -----------------------------------------------------------------------------
 
     def fill(self, number: int, use: int | None) -> None:
