@@ -115,15 +115,13 @@ def apply(
     if isinstance(way, int):
         return way
     found, words, notes = way
-    told = None if rates is None else cms.fleet.read_rates(rates)
-    known = (
-        None
-        if told is None
-        else {  # by service, each from a second on
+    known = None
+    if rates is not None:  # by service, each from a second on
+        told = cms.fleet.read_rates(rates)
+        known = {
             service: [(at * told.step_s, rate) for at, rate in enumerate(every) if rate is not None]
             for service, every in told.rates_rps.items()
         }
-    )
     with session.reading("looking what is needed"):
         prepared = _prepare(session, Head(found, chosen, with_work=not no_work))
         if print is None and not dry_run:
