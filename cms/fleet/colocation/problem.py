@@ -304,6 +304,9 @@ class ColocationProblem(Immutable):
         values = gpus, work, table, margin, lowest_share, shares
         vars(self).update(zip(ColocationProblem.__annotations__, values, strict=True))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in ColocationProblem.__annotations__}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, weights=read_only(state["weights"]))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -111,15 +110,11 @@ def monitor_signals(
         if not np.all(np.isfinite(values) & (values >= 0)):
             said = f"metric {metric.name!r} has a value that is no finite number >= 0"
             raise InvalidProblem(said)
-        soft, hard = (_passed(metric, values, each) for each in (metric.soft, metric.hard))
-        worst = np.maximum(worst, soft.astype(np.int8) + hard.astype(np.int8))
+        sign, passed = 1 if metric.worse == "high" else -1, np.zeros(values.shape, np.int8)
+        for threshold in (metric.soft, metric.hard):
+            limit = float(threshold)  # the float next to it on the bad side decides exactly
+            if sign * exact(limit, "threshold") < sign * threshold:
+                limit = math.nextafter(limit, sign * math.inf)
+            passed += sign * values >= sign * limit
+        worst = np.maximum(worst, passed)
     return np.where(disabled, np.int8(SIGNALS.index("disable")), worst)
-
-
-def _passed(metric: Metric, values: NDArray[np.float64], threshold: Fraction) -> NDArray[np.bool_]:
-    """Compare with a threshold: the float next to it on the bad side decides exactly."""
-    sign = 1 if metric.worse == "high" else -1
-    limit = float(threshold)
-    if sign * exact(limit, "threshold") < sign * threshold:
-        limit = math.nextafter(limit, sign * math.inf)
-    return sign * values >= sign * limit
