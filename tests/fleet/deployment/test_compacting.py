@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from math import inf
+from typing import Literal
 
 import pytest
 
@@ -228,7 +229,8 @@ def test_so_few_are_reached_of_any_number_of_nodes_and_when_time_is_up_midway(
 
     monkeypatch.setattr("cms.fleet.placement.placement_model._MOST_PAIRS", most_pairs)
     monkeypatch.setattr(Program, "maximise", some)
-    for free, number in (("nodes", 1), ("gpus", 2)):
+    numbers: dict[Literal["nodes", "gpus"], int] = {"nodes": 1, "gpus": 2}
+    for free, number in numbers.items():
         left = solved
         if not solved:
             with pytest.raises(CmsError, match="no placement was found in time"):
