@@ -123,7 +123,7 @@ def compact(
     bound, proof = model.prove(f"free {free}", limits)
     decision = model.finish(limits, best)
     done, kept = now.with_gpus(realise(now, model, decision)), model.kept_in(decision.values)
-    check_placement(done, wanted, now, constraints, kept, running)
+    check_placement(done, wanted, now, constraints, kept, running, is_enough=False)
     pairs = list(zip(now.gpus(), done.gpus(), strict=True))
     freed = tuple(after.name for b, after in pairs if after.is_empty and not b.is_empty)
     busy, left = ({card.node for card in side.used_gpus()} for side in (now, done))
