@@ -105,23 +105,23 @@ def compact(
     model = build_model(replace(demand, groups=same), now, constraints)
     model.program.at_least(model.kept, 0 if max_restarts is None else running - max_restarts)
     held = {card.node for card in now.gpus() if card.foreign}  # never free
-    for aim in ("gpus", "nodes") if free == "gpus" else ("nodes", "gpus"):
-        if aim == "gpus":
-            is_free = [not group.members[0].foreign for group in model.groups]
-            terms = {v: -1 for y in model.y for (s, _), v in y.items() if is_free[s]}
-        else:
-            terms = {v: -1 for name, v in model.nodes[0].items() if name not in held}
-        if model.pursue(f"free {aim}", terms, limits, None) is None:
-            if not model.has_ended:
-                raise CmsError(TOO_LATE)
+    is_free = [not group.members[0].foreign for group in model.groups]
+    aims = [
+        ("free gpus", {v: -1 for y in model.y for (s, _), v in y.items() if is_free[s]}),
+        ("free nodes", {v: -1 for name, v in model.nodes[0].items() if name not in held}),
+    ]
+    best: list[int] | None = None
+    for name, terms in (*(aims if free == "gpus" else aims[::-1]), ("kept", model.kept)):
+        best = model.pursue(name, terms, limits, best)
+        if best is None and model.has_ended:
             what = "what runs cannot satisfy the constraints for so few restarts"
             raise InvalidProblem(f"{what}; expected more, or fewer constraints")
-    bound, proof = model.prove(f"free {free}", limits)
-    if (best := model.pursue("kept", model.kept, limits, None)) is None:
+    if best is None:
         raise CmsError(TOO_LATE)
+    bound, proof = model.prove(f"free {free}", limits)
     decision = model.finish(limits, best)
     done, kept = now.with_gpus(realise(now, model, decision)), model.kept_in(decision.values)
-    check_placement(done, wanted, now, constraints, kept, running)
+    check_placement(done, wanted, now, constraints, kept, running, is_enough=False)
     pairs = list(zip(now.gpus(), done.gpus(), strict=True))
     freed = tuple(after.name for b, after in pairs if after.is_empty and not b.is_empty)
     busy, left = ({card.node for card in side.used_gpus()} for side in (now, done))

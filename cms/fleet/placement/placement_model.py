@@ -351,14 +351,15 @@ class PlacementModel:
                 crowded[v] = there**2 - (_START * new + there - kept) ** 2
         for name, terms in (("reused", dict.fromkeys(self.r, 1)), ("touched", touched)):
             best = self.pursue(name, terms, limits, best) or best
-        taken: dict[tuple[int, str], int] = {}
         found: list[int] | None = best
+        has_nodes = "nodes" in vars(self)  # `best` knows them, and aims may have counted them
+        taken = self.nodes[1] if has_nodes else {}
         pairs = {(s, card.node) for s, group in enumerate(self.groups) for card in group.members}
         if len(pairs) <= _MOST_PAIRS:
             used, taken = self.nodes
             start = len(used) * (len(used) + 1) // 2 + 1
             cost = {v: -(start + rank) for rank, v in enumerate(used.values())}
-            found = self.pursue("nodes", cost, limits, None)
+            found = self.pursue("nodes", cost, limits, best if has_nodes else None)
         if found is not None:
             if any(option.as_cut for group in self.groups for option in group.options):
                 crowded = {}

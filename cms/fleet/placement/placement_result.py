@@ -140,14 +140,15 @@ def check_placement(
     kept: int,
     most_kept: int,
     uses: Iterable[tuple[GroupLimit, Fraction]] = (),
+    *,
+    is_enough: bool = True,
 ) -> tuple[FleetGpu, ...]:
     """Check a placement and return the GPUs that it changes; one that fails is a bug in `cms`.
 
-    `uses`: What its GPUs count in each limit on several machine types.
+    `uses`: What its GPUs count in each limit on several machine types. `is_enough`: Whether the
+    instances wanted supply what services ask for.
     """
-    own = {f"service {service.name}" for service in wanted.services}
-    if wanted.plan is None and wanted.counts == fleet.kinds():
-        own = set()  # what is only moved lacks what it lacked before
+    own = {f"service {service.name}" for service in wanted.services if is_enough}
     faults = [
         fault
         for fault in check_deployment(deployment, wanted)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from math import inf
+from typing import Literal
 
 import pytest
 
 from cms import solve
-from cms.errors import InvalidOption, InvalidProblem
+from cms.errors import CmsError, InvalidOption, InvalidProblem
 from cms.fleet import Plan, Service, build_problem, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
 from cms.fleet.deployment.transition import check_transition
 from cms.fleet.placement import Compacted, PlacementConstraints, compact
+from cms.fleet.placement.program import Found, Limits, Program
 from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from tests.fleet.transition.cases import reached
@@ -98,8 +100,9 @@ def _ways(
 def test_no_fewer_gpus_and_no_fewer_nodes_do(seed: int) -> None:
     rng, foreign = random.Random(seed), 0.2 if seed % 3 == 0 else 0.0
     now, other = fleet(rng, foreign=foreign), fleet(rng, (1, 2, 1) if seed % 2 else (2, 1), foreign)
-    short, last = tuple(replace(s, rate_rps=Fraction(99)) for s in now.services), None
-    now = replace(now, services=short)
+    chat, code = now.services
+    now = replace(now, services=(replace(chat, rate_rps=10**6), code))  # what runs is too little
+    last = None
     for most in range(3):
         found = compact(now, max_restarts=most)
         assert found.restarts <= most
@@ -202,6 +205,42 @@ def test_a_node_with_something_foreign_on_a_gpu_of_another_type_is_never_free() 
     one, two = (FleetGpu(name, 0, A30, instances=(half,)) for name in "ab")
     found = compact(deployment(FleetNode("a", (one,)), FleetNode("b", (two, other))), free="nodes")
     assert (found.nodes, found.restarts, found.freed_nodes) == (0, 1, ("a",))
+
+
+@pytest.mark.parametrize("most_pairs", [0, 1500])
+@pytest.mark.parametrize("solved", range(6))
+def test_so_few_are_reached_of_any_number_of_nodes_and_when_time_is_up_midway(
+    solved: int, most_pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two nodes with a GPU of one type each, and one with both, where all has a place."""
+    a30, a100 = (A30, "2g.12gb"), (get_gpu("a100-80gb"), "3g.40gb")
+    now = deployment(*(
+        FleetNode(name, tuple(
+            FleetGpu(name, index, gpu, instances=(Instance(p, 0, point("chat", gpu.key, p)),))
+            for index, (gpu, p) in enumerate(held)
+        ))
+        for name, held in {"a": [a30], "b": [a100], "c": [a30, a100]}.items()
+    ))  # fmt: skip
+    whole, left = Program.maximise, 0
+
+    def some(program: Program, terms: Mapping[int, int], limits: Limits,
+             hint: list[int] | None = None, nodes: int | None = None) -> Found:  # fmt: skip
+        nonlocal left
+        left -= 1
+        return whole(program, terms, limits, hint, nodes) if left >= 0 else Found(hint, False)
+
+    monkeypatch.setattr("cms.fleet.placement.placement_model._MOST_PAIRS", most_pairs)
+    monkeypatch.setattr(Program, "maximise", some)
+    numbers: dict[Literal["nodes", "gpus"], int] = {"nodes": 1, "gpus": 2}
+    for free, number in numbers.items():
+        left = solved
+        if not solved:
+            with pytest.raises(CmsError, match="no placement was found in time"):
+                compact(now, free=free)
+            continue
+        found = compact(now, free=free)
+        assert (getattr(found, free), found.proof) == (number, Proof.CHECKED)
+        assert found.nodes == 1 or solved == 1
 
 
 def test_empty_fleets_and_wrong_options() -> None:
