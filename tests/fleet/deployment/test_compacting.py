@@ -101,7 +101,7 @@ def test_no_fewer_gpus_and_no_fewer_nodes_do(seed: int) -> None:
     rng, foreign = random.Random(seed), 0.2 if seed % 3 == 0 else 0.0
     now, other = fleet(rng, foreign=foreign), fleet(rng, (1, 2, 1) if seed % 2 else (2, 1), foreign)
     chat, code = now.services
-    now = replace(now, services=(replace(chat, rate_rps=Fraction(10**6)), code))  # what runs is too little
+    now = replace(now, services=(replace(chat, rate_rps=Fraction(10**6)), code))  # too little runs
     last = None
     for most in range(3):
         found = compact(now, max_restarts=most)
