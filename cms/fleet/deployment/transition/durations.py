@@ -23,7 +23,7 @@ from ....files import model as m
 from ....files.source import StrPath, read_source
 from ....values.numbers import exact
 from ...hardware.yaml_text import read_yaml_or_json
-from ...serving.operating_point import COLD_START, OperatingPoint
+from ...serving.operating_point import COLD_START
 from ..instance import Mode
 from ..model import Deployment
 from .model import Action, Floor, Transition, What, all_slots
@@ -70,8 +70,11 @@ class Durations:
     def parts(self, action: Action, *, needs_reset: bool = False) -> tuple[Fraction, Fraction]:
         """Return the seconds until what is added can start, and those that it takes to start."""
         usual_s = self.prepare_s if action.what is What.SWITCH else self.start_s
-        works = (each.work for each in action.prepared if each.work is not None)
-        coming = max((_start_s(work.point, usual_s) for work in works), default=_NOTHING)
+        coming = _NOTHING
+        for point in (each.work.point for each in action.prepared if each.work is not None):
+            is_told = (own := point.extra.get(COLD_START)) not in (None, "")
+            what = f"{COLD_START} of {point}"
+            coming = max(coming, exact(own, what, error=InvalidOption) if is_told else usual_s)
         alone = {What.CREATE: self.partition_s, What.DELETE: self.delete_s, What.SWITCH: _NOTHING}
         if action.what in alone:
             return alone[action.what], coming
@@ -80,12 +83,6 @@ class Durations:
             is_reset = needs_reset and action.mode is not None
             before += self.reset_s if is_reset else self.repartition_s
         return before, coming
-
-
-def _start_s(point: OperatingPoint, usual_s: Fraction) -> Fraction:
-    if (own := point.extra.get(COLD_START)) in (None, ""):
-        return usual_s
-    return exact(own, f"{COLD_START} of {point}", error=InvalidOption)
 
 
 #: Any of the durations, in seconds.

@@ -40,8 +40,8 @@ from .search_state import SearchSettings, SearchState
 from .waits import ordered
 
 #: The search over all choices: the most states times the square of the number of GPUs, beside two
-#: for each opening; of switches, which are cheap, the most states.
-_STATES, _SWITCH_STATES = 30_000, 5000
+#: for each opening with so many GPUs in all; of switches, which are cheap, the most states.
+_STATES, _COPIES, _SWITCH_STATES = 30_000, 2_000_000, 5000
 #: Maximum number of sequences to choose from.
 _WANTED = 6
 #: Maximum number of beginnings that differ a little from the quickest one; fewer where they times
@@ -186,7 +186,8 @@ def _search_all(begin: SearchState, limits: Limits) -> SearchState:
     """E: go back on choices, depth first, until all is done or enough states were seen."""
     seen = {_key(begin)}
     stack = [(begin, list_choices(begin))]
-    most = 2 * len(begin.goal.openings) + _STATES // len(begin.gpus) ** 2
+    n, openings = len(begin.gpus), len(begin.goal.openings)
+    most = min(2 * openings, _COPIES // n) + _STATES // n**2
     most = _SWITCH_STATES if begin.goal.tool is None else most
     while stack:
         state, choices = stack[-1]
@@ -208,11 +209,11 @@ def _search_all(begin: SearchState, limits: Limits) -> SearchState:
     return begin
 
 
-def _key(state: SearchState) -> object:
-    return tuple(
+def _key(state: SearchState) -> int:
+    return hash(tuple(  # a state of 3,000 GPUs takes a megabyte
         frozenset((e.instance.profile, e.instance.start, e.instance.work, e.goes) for e in g.held)
         for g in state.gpus
-    )
+    ))  # fmt: skip
 
 
 def omit_needless(goal: TransitionGoal, actions: Sequence[Action]) -> tuple[Action, ...]:
