@@ -72,9 +72,8 @@ class Durations:
         usual_s = self.prepare_s if action.what is What.SWITCH else self.start_s
         coming = _NOTHING
         for point in (each.work.point for each in action.prepared if each.work is not None):
-            is_told = (own := point.extra.get(COLD_START)) not in (None, "")
-            what = f"{COLD_START} of {point}"
-            coming = max(coming, exact(own, what, error=InvalidOption) if is_told else usual_s)
+            own, what = point.extra.get(COLD_START), f"{COLD_START} of {point}"
+            coming = max(coming, exact(own, what, error=InvalidOption) if own else usual_s)
         alone = {What.CREATE: self.partition_s, What.DELETE: self.delete_s, What.SWITCH: _NOTHING}
         if action.what in alone:
             return alone[action.what], coming
