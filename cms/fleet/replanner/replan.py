@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -198,9 +198,9 @@ def replan(
                 "of it among the services; with rates of 0 it is stopped"
             )
     planner = planner.on(now)
-    empty = planner.serving(dict.fromkeys(names, Fraction(0)))
-    now = recounted(now, empty.services, empty.rule)
     windows = terms.windows(forecast, history.of(names), planner)
+    asked = planner.serving(windows.now)
+    now = recounted(now, asked.services, asked.rule)
     has = {name: now.capacity(name) for name in names}
     try:
         found = decide(windows, has, planner.cost_of(now), terms.hysteresis)
@@ -218,7 +218,7 @@ def replan(
         raise NoPath(at, said) from None
     way: Change | Impossible
     if found.keeps or found.plan is None:
-        nothing = transition(now, now)
+        nothing = transition(now, replace(now, services=asked.services))
         if isinstance(nothing, Impossible) or nothing.actions:
             raise AlgorithmError("transition", f"to what runs already: {nothing}")
         way = Change(nothing, schedule(nothing))

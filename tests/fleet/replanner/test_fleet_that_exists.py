@@ -48,17 +48,15 @@ def test_replan_costs_as_much_as_the_best_of_all_layouts(seed: int) -> None:
     except NoPath:
         assert best is None
         return
+    assert isinstance(found, ReplanDecision)
     if best is None:  # more runs than the caps allow, and it is enough
-        assert isinstance(found, ReplanDecision)
         assert found.keeps
         return
-    assert isinstance(found, ReplanDecision)
     assert found.windows.ask(0, 1).solution.cost == best[0]
     target = found.way.transition.target
     assert check_deployment(target) == ()
     assert is_served(target, asked)
-    if not found.keeps:
-        assert found.windows.planner.cost_of(target) == best[0]
+    assert found.keeps or found.windows.planner.cost_of(target) == best[0]
 
 
 def test_replan_plans_beside_foreign_instances_and_by_the_prices_of_nodes() -> None:
@@ -82,8 +80,10 @@ def test_replan_plans_beside_foreign_instances_and_by_the_prices_of_nodes() -> N
 
     found = decided(44, fleet)
     assert found.windows.ask(0, 1).solution.machine_count == 2
-    assert found.way.transition.target.capacity("chat") >= 44
-    assert found.windows.planner.cost_of(found.way.transition.target) == 0
+    then = found.way.transition.target
+    assert (then.capacity("chat") >= 44, found.windows.planner.cost_of(then)) == (True, 0)
+    # less runs than it was planned for, and it is enough for the rates of now
+    assert decided(40, replace(then, services=(Service("chat", "m", 90, 100),))).keeps
     with pytest.raises(NoPath, match="no plan on the GPUs there are serves the rates from 3600 s"):
         decided(65, fleet)
     more = replace(fleet, nodes=(*fleet.nodes, FleetNode("m", (FleetGpu("m", 0, a30),))))
