@@ -225,8 +225,7 @@ def _find_way(
     )
     found = heard(session, lambda: find(start, to, **how), doing="planning")
     if isinstance(found, transition.Impossible):
-        head = _IMPOSSIBLE[found.proof.value]
-        return fleets.say_impossible(session, found, {"found": False}, head)
+        return fleets.say_impossible(session, found, {"found": False}, _IMPOSSIBLE[found.proof])
     own = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
     words = ", ".join([f"{shown(share * 100)} %", *own])
     if tool == "nvidia-smi":
@@ -272,12 +271,13 @@ def _go_on(
     if folder is not None and folder.is_file():
         raise options.usage_error(f"{folder} is a file; expected the folder of {_STATE}", "TARGET")
     path = (folder or session.folder / ".cms" / "apply") / _STATE
-    is_told = dry_run or not path.exists()  # and nothing is changed, nor a lock needed
-    with nullcontext() if is_told else hold_lock(session.folder / ".cms" / "lock"):
+    with nullcontext() if dry_run or not path.exists() else hold_lock(session.folder / ".cms/lock"):
         with session.reading():
             journal = Journal.read(path)
             prepared = _prepare(session, begin_undo(journal) if undo else journal.head)
-        if undo and not prepared.units:
+        if undo and not prepared.head.units:
+            if not (dry_run or prepared.head.loose):  # then --resume begins nothing either
+                journal.follow(prepared.head)
             session.say({"done": 0}, "nothing was begun, so there is nothing to undo\n")
             return Exit.ANSWER
         if dry_run:
@@ -313,7 +313,7 @@ def _carry_out(
         journal, parallel=parallel, max_failures=max_failures,
         cancel=session.interrupts.cancel, tell=session.note,
     )  # fmt: skip
-    failed = {str(prepared.units[at]): why for at, why in outcome.failed.items()}
+    failed = {str(prepared.head.units[at]): why for at, why in outcome.failed.items()}
     said = {"done": outcome.done, "left": outcome.left, "failed": failed}
     said |= {"state": str(journal.path)}
     if outcome.has_arrived:

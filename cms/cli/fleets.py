@@ -44,14 +44,13 @@ def read_known(path: Path) -> Deployment:
 
     Of a transition: what is anywhere on the way; nothing where a place serves several services.
     """
-    from cms.fleet.apply import Journal, list_units, on_the_way
+    from cms.fleet.apply import Journal, on_the_way
     from cms.fleet.deployment import Deployment, deployment_from_json, desired_state
     from cms.fleet.deployment.transition import transition_from_json
     from cms.fleet.serving.plan_document import plan_from_json
 
     if path.suffix == ".jsonl":  # of an apply, as far as it came
-        journal = Journal.read(path)
-        return journal.where(list_units(journal.head.transition, journal.head.tool))
+        return Journal.read(path).where()
     kind, document = open_document(path)
     if kind == "cms-transition":
         known, works = on_the_way(transition_from_json(document))

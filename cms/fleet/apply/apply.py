@@ -31,7 +31,7 @@ from .nvidia_smi import MigParted, NvidiaSmi, write_scripts
 from .runner import PER_NODE, Outcome, Runner, find_makespan
 from .slurm import Slurm
 from .tool import ActionFailed, Job, Look, Ran, Shell, Tool, Turn, Worker
-from .units import Seat, Unit, list_units, refuse_units, shorten
+from .units import Seat, Unit, refuse_units, shorten
 
 #: The commands that there have to be.
 HOOKS = ("start", "stop", "ready", "drained")
@@ -131,14 +131,9 @@ class Apply:
             what = f"[work] of fleet.toml has no {', '.join(missing)}"
             raise InvalidProblem(f"{what}; expected {', '.join(HOOKS)}")
         refuse_unnumbered(transition.start)
-        for unit in self.units:
+        for unit in self.head.units:
             require_word(unit.node, "node")
-        refuse_units(transition, self.units, tool)
-
-    @cached_property
-    def units(self) -> tuple[Unit, ...]:
-        """What is done at once."""
-        return list_units(self.head.transition, self.head.tool)
+        refuse_units(transition, self.head.units, tool)
 
     @cached_property
     def tool(self) -> Tool:
@@ -148,8 +143,8 @@ class Apply:
     def expect(self, parallel: int) -> str:
         """Say how much is to be done, and how long it is expected to take."""
         durations = self.durations or Durations()
-        times = [find_makespan(self.units, durations, n) for n in (1, parallel)]
-        nodes = len({unit.node for unit in self.units})
+        times = [find_makespan(self.head.units, durations, n) for n in (1, parallel)]
+        nodes = len({unit.node for unit in self.head.units})
         more = f", {format_time(times[1])} on {parallel} nodes at once" * (parallel > 1)
         return (
             f"{count(len(self.head.transition.actions), 'action')} on {count(nodes, 'node')}: "
@@ -161,7 +156,7 @@ class Apply:
         shell = self.job.shell
         most = f"for at most {shell.timeout_s:g} s"
         yield f"# by {shell.template}; a look every {shell.pause_s:g} s, {most}"
-        for unit in (each for each in self.units if each.number not in ended):
+        for unit in (each for each in self.head.units if each.number not in ended):
             yield f"# {unit}"
             yield from (f"# stop {seat}" for seat in unit.stops)
             yield from self.tool.commands(unit) if unit.partitions else ()
@@ -174,7 +169,7 @@ class Apply:
                 "scripts are for tools that run on the nodes, nvidia-smi and mig-parted; kubectl "
                 "and scontrol reach all nodes from here: leave out --print"
             )
-        return write_scripts(self.units, self.tool)
+        return write_scripts(self.head.units, self.tool)
 
     def find_worker(self, journal: Journal | None = None) -> Worker | None:
         """Return what starts and stops work; InvalidProblem if floors need it and nothing does."""
@@ -185,7 +180,7 @@ class Apply:
         if self.head.tool is PartitioningTool.GPU_OPERATOR:
             return Deployments(self.job, self._running(journal.phases if journal else {}))
         floors = {name for name, floor in self.head.transition.floors.items() if floor.rps}
-        for seat in (seat for unit in self.units for seat in (*unit.stops, *unit.starts)):
+        for seat in (seat for unit in self.head.units for seat in (*unit.stops, *unit.starts)):
             if seat.instance.work is not None and seat.instance.work.service in floors:
                 raise InvalidProblem(
                     f"{seat} is started or stopped, and how is not known, so that no floor can be "
@@ -198,7 +193,7 @@ class Apply:
         """Return what is to run now: several may be equal where starts are not known."""
         start = self.head.transition.start
         runs = Counter((c.name, i) for c, i in start.instances() if i.work and i.is_managed)
-        for unit in self.units:
+        for unit in self.head.units:
             if phases.get(unit.number) in ("stopped", "changed", "done"):
                 runs.subtract((seat.gpu.name, seat.instance) for seat in unit.stops)
             if phases.get(unit.number) == "done":
@@ -214,8 +209,8 @@ class Apply:
         self.job.uuids.update(journal.uuids)
         tool, worker = self.tool, self.find_worker(journal)
         if isinstance(tool, GpuOperator):
-            tool.prepare(self.units)
-        own = self.units, tool, worker, journal, self.job.shell
+            tool.prepare(self.head.units)
+        own = self.head.units, tool, worker, journal, self.job.shell
         outcome = Runner(*own, parallel=parallel, **how).run()
 
         def look_again(unit: Unit) -> str:
@@ -226,7 +221,7 @@ class Apply:
             return "" if is_there else "it is not there any more"
 
         if outcome.has_arrived:
-            last = {name: unit for unit in self.units for name in unit.gpus if unit.partitions}
+            last = {name: unit for unit in self.head.units for name in unit.gpus if unit.partitions}
             again = {unit.number: unit for unit in last.values()}
             with ThreadPoolExecutor(PER_NODE * parallel) as pool:
                 faults = pool.map(look_again, again.values())
@@ -237,9 +232,9 @@ class Apply:
 def begin_undo(journal: Journal) -> Head:
     """Return what undoes all that was begun: the proved reversal of as much of the transition."""
     head, ended = journal.head, journal.ended
-    begun = [u for u in list_units(head.transition, head.tool) if u.number in journal.phases]
+    begun = [unit for unit in head.units if unit.number in journal.phases]
     busy = [unit for unit in begun if unit.number not in ended]
     positions, under_way = ({at for u in some for at in u.positions} for some in (begun, busy))
     back = reversal(shorten(head.transition, positions, under_way))
-    loose = frozenset(name for unit in busy for name in unit.gpus)
+    loose = journal.loose.union(*(unit.gpus for unit in busy))
     return replace(head, transition=back, is_undo=not head.is_undo, loose=loose)

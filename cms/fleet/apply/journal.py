@@ -8,10 +8,11 @@ import json
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..deployment.instance import Instance
 from ..deployment.model import Deployment
 from ..deployment.transition import PartitioningTool, Transition
 from ..deployment.transition.document import transition_from_json, transition_to_json
-from .units import Unit, shorten
+from .units import Unit, list_units, shorten
 
 FORMAT = "cms-apply-state"
 
@@ -35,6 +36,11 @@ class Head:
     with_work: bool
     is_undo: bool = False
     loose: frozenset[str] = frozenset()
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """What is done at once."""
+        return list_units(self.transition, self.tool)
 
 
 @dataclass
@@ -61,7 +67,7 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             old = cls.read(path)
-            if old.head.loose or old.phases.keys() - old.ended:
+            if old.loose or old.phases.keys() - old.ended:
                 raise FileError(
                     path, "an earlier apply has begun what is not done",
                     fix="cms apply --resume, or --undo; to begin anew, move this file away",
@@ -116,17 +122,23 @@ class Journal:
         """The units that are done."""
         return {at for at, phase in self.phases.items() if phase == "done"}
 
-    def where(self, units: Iterable[Unit]) -> Deployment:
+    @property
+    def loose(self) -> frozenset[str]:
+        """GPUs on which something may still be half done from before."""
+        ended = (unit.gpus for unit in self.head.units if unit.number in self.ended)
+        return self.head.loose.difference(*ended)
+
+    def where(self) -> Deployment:
         """Return what is known to be there: nothing where something is under way."""
-        told = [unit for unit in units if unit.number in self.phases]
+        told = [unit for unit in self.head.units if unit.number in self.phases]
         done = {at for unit in told if unit.number in self.ended for at in unit.positions}
         there = shorten(self.head.transition, done).target
         loose: defaultdict[tuple[str, int], set[Instance]] = defaultdict(set)
         for action in (a for unit in told if unit.number not in self.ended for a in unit.actions):
             loose[action.gpu] |= {*action.removes, *action.adds}
-        cards = {}
+        cards, half_done = {}, self.loose
         for card in there.gpus():
-            at, is_loose = (card.node, card.index), card.name in self.head.loose
+            at, is_loose = (card.node, card.index), card.name in half_done
             held = () if is_loose else {*card.instances} - loose[at]
             cards[at] = replace(card, instances=tuple(held))
         return there.with_gpus(cards)
@@ -143,8 +155,7 @@ class Journal:
         number = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
             os.ftruncate(number, self.size)
-            data = json.dumps(record).encode() + b"\n"
-            self.size += os.pwrite(number, data, self.size)
+            self.size += os.pwrite(number, json.dumps(record).encode() + b"\n", self.size)
             os.fsync(number)
         finally:
             os.close(number)

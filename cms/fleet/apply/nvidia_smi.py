@@ -133,8 +133,7 @@ class NvidiaSmi(Tool):
         whole = {place for place, each in held.items() if each.is_whole}
         if not gone & held.keys() and come <= whole and seen.is_cut is after.is_cut:
             return Look.AFTER
-        is_before = gone <= held.keys() and not come & held.keys()
-        return Look.BEFORE if is_before else Look.BETWEEN
+        return Look.BEFORE if gone <= held.keys() and not come & held.keys() else Look.BETWEEN
 
     def change(self, unit: Unit) -> str:
         """Run the commands of what is still to be done."""

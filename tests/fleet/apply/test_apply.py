@@ -79,6 +79,10 @@ def test_it_arrives_does_nothing_twice_and_goes_back(tmp_path: Path, tool: str) 
         arrives(site, found, "--undo")
         assert site.apply("--undo", "-q") == 0, "the way back of the way back is the way"
         assert site.is_as(found, found.target)
+        done, state = site.trace(), tmp_path / ".cms/apply/state.jsonl"
+        state.write_text(state.read_text("utf-8").splitlines()[0] + "\n", "utf-8")  # not begun
+        assert [site.apply(way, "-q") for way in ("--undo", "--resume")] == [0, 0]
+        assert site.trace() == done, "it went forward after all"
 
 
 def a_kill_is_survived(site: Watched, found: Transition, back: bool, rest: random.Random) -> None:
@@ -99,6 +103,7 @@ def a_kill_is_survived(site: Watched, found: Transition, back: bool, rest: rando
         assert site.is_as(found, found.start)
     else:
         arrives(site, found, "--undo")
+    arrives(site, found)  # nothing is half done: it is begun anew
 
 
 MOMENTS = [

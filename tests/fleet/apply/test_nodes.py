@@ -112,7 +112,7 @@ def test_equal_instances_on_a_gpu_count_each_as_a_pod(monkeypatch: pytest.Monkey
     now, then = (side.with_gpus(first) for side in sides)
     found = reached(now, then, floor=0, tool="gpu-operator")
     apply = Apply(Head(found, PartitioningTool.GPU_OPERATOR, True), Job(found, Shell()), {})
-    ((seat,),) = (unit.starts for unit in apply.units if unit.starts)
+    ((seat,),) = (unit.starts for unit in apply.head.units if unit.starts)
     apply.find_worker().do("start", seat, None)  # type: ignore[union-attr]
     assert asked[-1][-1] == '{"spec": {"replicas": 3}}'
 
