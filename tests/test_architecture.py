@@ -143,7 +143,7 @@ BUDGETS = {
     "algorithms.muxflow": 542,
     "algorithms.ptas": 497,
     "instances": 2_169,
-    "cms.cli": 4_846,
+    "cms.cli": 4_845,
     "cms.fleet": 36_651,
     "proofs_checks": 15_490,
     "bench": 12_134,

@@ -46,8 +46,7 @@ def test_exports_as_json_and_without_a_folder(here: Path, cms: Cms) -> None:
     assert document["advertised"][1] == {
         "node": "node-b", "strategy": "mixed", "resources": {},
     }  # fmt: skip
-    said = cms("export target.json -t mig-parted").out
-    assert "nothing is written without -o DIR" in said
+    assert "nothing is written without -o DIR" in cms("export target.json -t mig-parted").out
     assert sorted(here.iterdir()) == before
 
 
@@ -84,8 +83,7 @@ def test_three_thousand_gpus_fit_on_some_screens(tmp_path: Path, cms: Cms) -> No
     assert float(drawn.get("height") or 0) < 5000
     empty = many.with_gpus({(c.node, c.index): c.with_instances(()) for c in many.gpus()})
     written(empty, tmp_path / "then.json")
-    said = cms("show now.json then.json --picture now.svg").out
-    assert len(said.splitlines()) < 260
+    assert len(cms("show now.json then.json --picture now.svg").out.splitlines()) < 260
 
 
 def test_no_node_at_all_is_an_answer(tmp_path: Path, cms: Cms) -> None:

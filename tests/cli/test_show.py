@@ -61,8 +61,7 @@ def row(**found: Any) -> RunRow:
 
 
 def test_plan_is_rechecked_and_planned_again_at_other_rates(here: Path, cms: Cms) -> None:
-    said = cms("show plan.json", PAGE)
-    assert "1 GPU, lower bound 1: optimal, proof checked" in said.out
+    assert "1 GPU, lower bound 1: optimal, proof checked" in cms("show plan.json", PAGE).out
     text = (here / "page.html").read_text("utf-8")
     for words in (
         "every point is rechecked: 10 points proved optimal", "chat", "The proof prices every",
@@ -106,8 +105,7 @@ def test_page_goes_into_a_pipe_alone(here: Path, cms: Cms) -> None:
 def test_document_has_a_view_and_a_page(kind: str, words: str, documents: Path, cms: Cms) -> None:
     if kind == "transition":
         (documents / "fleet.toml").write_text("[transition.durations]\nstart_s = 7777\n", "utf-8")
-    said = cms("show", FILES[kind], PAGE).out
-    assert len(said.splitlines()) > 4
+    assert len(cms("show", FILES[kind], PAGE).out.splitlines()) > 4
     assert cms("show", FILES[kind], "-q -o again.html") == ("", "")
     page = (documents / "page.html").read_text("utf-8")
     assert page == (documents / "again.html").read_text("utf-8")
@@ -178,8 +176,7 @@ def test_difference_is_json_and_an_exit_code(before_and_after: str, cms: Cms) ->
     assert card["created"] == ["1g.10gb@4 chat (2p b4, 120 requests/s)"]
     assert card["foreign"] == ["1g.10gb@6 of pod team-x/a"]
     assert document["untouched"] == ["node-a/1", "node-a/2"]
-    said = cms("show now.json now.json --exit-code").out
-    assert "0 GPUs change, 3 stay" in said
+    assert "0 GPUs change, 3 stay" in cms("show now.json now.json --exit-code").out
 
 
 # --- refused --------------------------------------------------------------------------------------

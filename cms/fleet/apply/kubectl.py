@@ -97,8 +97,7 @@ class GpuOperator(Tool):
             if is_mixed and not Counter(offers) >= Counter(has):
                 raise ActionFailed(f"node {unit.node} offers {offers}, needs {has} at least")
             return Look.BEFORE
-        wanted = self._config(unit.afters)
-        is_asked = node.labels.get(_CONFIG) == wanted
+        is_asked = node.labels.get(_CONFIG) == self._config(unit.afters)
         before, after = (not is_mixed or offers == each for each in (has, gets))
         if is_asked and after and node.labels.get(_STATE) == "success":
             return Look.AFTER

@@ -208,8 +208,7 @@ def _read_work(
     point, supply = part.point(), part.supply_rps
     models = {service.model, before.get(service.name, service).model}
     if point.model not in models:
-        expected = " or ".join(sorted(models))
-        raise f.refusal(expected, "model", fix="it is its service's model")
+        raise f.refusal(" or ".join(sorted(models)), "model", fix="it is its service's model")
     if rule is not None:
         why, granted = f"by the rule {rule.name!r}", rule.supply(service, point)
         if supply and supply != granted and service.name in before:

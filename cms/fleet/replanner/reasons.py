@@ -21,8 +21,7 @@ def headline(answer: ReplanDecision) -> str:
     gpus = count(count_gpus(answer.now), "GPU")
     if answer.keeps:
         return f"keep: what runs on {gpus} goes on"
-    target = answer.way.transition.target
-    return f"change: {gpus} -> {count(count_gpus(target), 'GPU')}"
+    return f"change: {gpus} -> {count(count_gpus(answer.way.transition.target), 'GPU')}"
 
 
 def reasons(answer: ReplanDecision) -> Iterator[str]:

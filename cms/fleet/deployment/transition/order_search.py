@@ -102,8 +102,7 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
     fewest = min(len(each.actions) for each in found)
 
     def cost(one: Sequenced) -> tuple[int, float, int]:
-        more = max(0, len(one.actions) - fewest - _MORE_ACTIONS)
-        return more, one.end, len(one.actions)
+        return max(0, len(one.actions) - fewest - _MORE_ACTIONS), one.end, len(one.actions)
 
     best = min(found, key=cost)
     timed = Timed.of(goal.start, best.actions, options.durations, options.max_parallel)

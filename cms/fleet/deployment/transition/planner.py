@@ -121,8 +121,7 @@ def transition(
     (0, ())
     """
     if tool not in (*PartitioningTool,):
-        known = ", ".join(PartitioningTool)
-        raise InvalidOption(f"the tool is {tool!r}; expected one of {known}")
+        raise InvalidOption(f"the tool is {tool!r}; expected one of {', '.join(PartitioningTool)}")
     if isinstance(spare, int) and spare < 0:
         raise InvalidOption(f"spare is {spare}; expected 0 or more, or 'auto'")
     tool, limits = PartitioningTool(tool), Limits(inf if time_limit is None else time_limit, cancel)
