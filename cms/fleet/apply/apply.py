@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ...errors import CmsError, InvalidOption, InvalidProblem, UnsupportedProblem
+from ...errors import CmsError, FileError, InvalidOption, InvalidProblem, UnsupportedProblem
 from ...values.names import nearest
 from ...values.numbers import exact, format_exact
 from ...values.words import count
@@ -230,11 +230,14 @@ class Apply:
 
 
 def begin_undo(journal: Journal) -> Head:
-    """Return what undoes all that was begun: the proved reversal of as much of the transition."""
+    """Return the proved reversal of all that was begun; FileError while an undo is half done."""
     head, ended = journal.head, journal.ended
+    if journal.loose:  # what is there may be neither side of a unit of the undo
+        what = f"an undo that was broken off has yet to mend {', '.join(sorted(journal.loose))}"
+        raise FileError(journal.path, what, fix="cms apply --resume, and --undo after it")
     begun = [unit for unit in head.units if unit.number in journal.phases]
     busy = [unit for unit in begun if unit.number not in ended]
     positions, under_way = ({at for u in some for at in u.positions} for some in (begun, busy))
     back = reversal(shorten(head.transition, positions, under_way))
-    loose = journal.loose.union(*(unit.gpus for unit in busy))
+    loose = frozenset[str]().union(*(unit.gpus for unit in busy))
     return replace(head, transition=back, is_undo=not head.is_undo, loose=loose)

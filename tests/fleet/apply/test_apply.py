@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cms.cli.app import run as run_cms
-from cms.fleet.apply import list_units, on_the_way
+from cms.fleet.apply import Journal, list_units, on_the_way
 from cms.fleet.deployment import Deployment, Instance, read_deployment
 from cms.fleet.deployment.transition import PartitioningTool, Transition, What
 from tests.fleet.apply.cluster_site import TOOL, cluster_site
@@ -123,6 +123,25 @@ def test_a_kill_at_any_moment_is_survived(
     found, rest = of(tool, seed), random.Random(f"{tool}{seed}{back}{draw}")
     with site_of(tmp_path, found, tool) as site:
         a_kill_is_survived(site, found, back, rest)
+
+
+@pytest.mark.parametrize("draw", few(1, [21, *range(21), *range(22, 64)]))
+def test_ways_that_are_broken_off_again_and_again_still_arrive(tmp_path: Path, draw: int) -> None:
+    rest = random.Random(draw)
+    tool = (*TOOLS, TOOL)[draw % 4]
+    if tool == TOOL and KUBECTL is None:
+        pytest.skip("there is no kubectl on the path")
+    found, state = of(tool, rest.choice((SEED, 4, 42))), tmp_path / ".cms/apply/state.jsonl"
+    is_loose = False
+    with site_of(tmp_path, found, tool) as site:
+        for way in ((), *rest.choices((("--undo",), ("--resume",)), (2, 1), k=rest.randint(1, 4))):
+            code = site.killed(rest.randint(1, 8), rest.choice(("before", "after")), *way)
+            assert code in ((1,) if way == ("--undo",) and is_loose else (0, -signal.SIGKILL))
+            is_loose = bool(Journal.read(state).loose)
+        assert site.floors_held(found)
+        assert site.apply("--resume", "-q") == 0
+        aim = Journal.read(state).head.transition.target
+        assert site.is_as(found, aim), "an undo goes back what was begun, and no further"
 
 
 def a_fault_is_survived(folder: Path, tool: str, seed: int, command: str, kind: str) -> None:
