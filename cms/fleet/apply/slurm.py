@@ -84,8 +84,7 @@ class Slurm(MigParted):
             self._update(unit, "state=resume")
             return False
 
-        words = f"{unit.node} is cut, but is not resumed by scontrol"
-        self.job.shell.wait_until(is_open, words)
+        self.job.shell.wait_until(is_open, f"{unit.node} is cut, but is not resumed by scontrol")
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the calls of scontrol and of mig-parted, waits aside."""

@@ -253,5 +253,4 @@ def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
 
 def _both(transition: Transition) -> Deployment:
     start, target = transition.start, transition.target
-    rule = target.rule or start.rule
-    return replace(start, services=join_services(target, start), rule=rule)
+    return replace(start, services=join_services(target, start), rule=target.rule or start.rule)

@@ -76,8 +76,7 @@ class PlacementResult:
     @property
     def nodes(self) -> tuple[str, ...]:
         """The nodes with managed work."""
-        used = {card.node for card in self.deployment.gpus() if has_our_work(card)}
-        return tuple(sorted(used))
+        return tuple(sorted({card.node for card in self.deployment.gpus() if has_our_work(card)}))
 
     @property
     def summary(self) -> str:
