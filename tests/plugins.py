@@ -121,8 +121,7 @@ def count_in_eight_bytes(problem: Problem) -> list[Any]:
 
 def rename_the_jobs(problem: Problem) -> list[Any]:
     """Change the problem in place, because that was handy."""
-    names = tuple(f"{name}!" for name in problem.job_names)
-    object.__setattr__(problem, "job_names", names)
+    object.__setattr__(problem, "job_names", tuple(f"{name}!" for name in problem.job_names))
     return []
 
 

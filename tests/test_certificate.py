@@ -279,8 +279,7 @@ def test_a_tree_proves_what_the_definition_and_the_second_checker_say(
         MachineType(m.name, max(Fraction(0), m.cost + Fraction(hairs, 100)), m.limit)
         for m in problem.machine_types
     ]
-    other = problem.replace(machine_types=machines)
-    judge_certificate(problem_to_json(other), document)
+    judge_certificate(problem_to_json(problem.replace(machine_types=machines)), document)
 
 
 @given(problems(), st.integers(0, 10**9))

@@ -302,8 +302,7 @@ def test_an_event_loop_hears_its_signals_after_the_run() -> None:
     heard = []
 
     async def program() -> Any:
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, lambda: heard.append(1))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: heard.append(1))
         solution = solved(pressed, time_limit=None)
         assert not heard
         while not heard:

@@ -240,8 +240,7 @@ def test_a_demand_is_met_by_these_blocks_and_by_no_fewer(
     problem = one_job(demand, supply)
     assert faults(problem, *[group(count=blocks, x=1)] * (blocks > 0)) == []
     if blocks:
-        short = [group(count=blocks - 1, x=1)] * (blocks > 1)
-        (fault,) = check(problem, Schedule(short))
+        (fault,) = check(problem, Schedule([group(count=blocks - 1, x=1)] * (blocks > 1)))
         served = (blocks - 1) * gives(problem.jobs[0], "b")
         assert fault == Violation(
             "demand",

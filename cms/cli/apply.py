@@ -276,7 +276,7 @@ def _go_on(
             journal = Journal.read(path)
             prepared = _prepare(session, begin_undo(journal) if undo else journal.head)
         if undo and not prepared.head.units:
-            if not dry_run:  # and --resume begins nothing either
+            if not (dry_run or journal.head.is_undo):  # then --resume begins nothing either
                 journal.follow(prepared.head)
             session.say({"done": 0}, "nothing was begun, so there is nothing to undo\n")
             return Exit.ANSWER

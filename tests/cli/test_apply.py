@@ -229,8 +229,7 @@ def running(
         name = service.rstrip("?")
         own = {"labels": {"cms.service": name, "cms.point": point_label(work(profile, name))}}
         if by_claim:
-            part = f"gpu-0-mig-3g40gb-9-{starts[on].pop()}"
-            objects.append(claim(f"c-{at}", part, on=on))
+            objects.append(claim(f"c-{at}", f"gpu-0-mig-3g40gb-9-{starts[on].pop()}", on=on))
             made = claiming(f"p-{at}", f"c-{at}", metadata=own)
             made["spec"]["nodeName"] = on
         else:

@@ -42,8 +42,7 @@ def test_node_is_observed_with_what_is_free(listings: str, here: Path, cms: Cms)
 
 
 def test_plan_and_deployment_say_what_instances_do(listings: str, cms: Cms) -> None:
-    mine = "--plan plan.json --adopt node-a/0:4=chat --reclaim node-a/0:0 -q -o seen.json"
-    cms(listings, mine)
+    cms(listings, "--plan plan.json --adopt node-a/0:4=chat --reclaim node-a/0:0 -q -o seen.json")
     idle, chat = next(iter(read_deployment("seen.json").gpus())).instances
     assert (idle.owner, idle.work, chat.owner) == (None, None, None)
     assert chat.work is not None

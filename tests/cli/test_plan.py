@@ -347,8 +347,7 @@ def test_modes_agree_with_the_functions_that_they_call(seed: int, here: Path, cm
     solution = solve(posed.problem)
     assert (made.solution.cost, made.solution.lower_bound) == (solution.cost, solution.lower_bound)
 
-    nodes = read_nodes("nodes.csv")
-    placed = deployed(place(desired_state(made), nodes))
+    placed = deployed(place(desired_state(made), read_nodes("nodes.csv")))
     cms("plan plan.json --nodes nodes.csv -q -o a.json")
     assert same(read_deployment("a.json"), placed)
     cms(PLAN, "--nodes nodes.csv -q -o b.json")

@@ -118,8 +118,7 @@ def jobs(tmp_path: Path) -> Path:
 def test_tables_are_packed_solved_and_rechecked(jobs: Path, cms: Cms) -> None:
     said = cms(PACK).out
     assert said == "fleet: 402 jobs in 1 shard; next: cms problem solve fleet -o plan\n"
-    problem = open_problem("fleet")
-    last = [problem.row(job) for job in (400, 401)]
+    last = [open_problem("fleet").row(job) for job in (400, 401)]
     demands = [Fraction(row.demand, row.denominator) for row in last]
     assert demands == [Fraction(1, 3), Fraction(15, 2)]
     # 0.1 of 32 bits is the shortest decimal of its own, not of the float of 64 bits beside it

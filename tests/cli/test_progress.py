@@ -167,8 +167,7 @@ def slow(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "slow_plugin.py").write_text(PLUGIN, "utf-8")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow\nVersion: 1.0\n", "utf-8")
     (info / "entry_points.txt").write_text("[cms.algorithms]\nslow = slow_plugin:Slow\n", "utf-8")
-    paths = os.pathsep.join([str(ROOT), str(tmp_path)])
-    return {**os.environ, "PYTHONPATH": paths}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
 
 
 @pytest.fixture

@@ -66,8 +66,7 @@ def test_closed_stdin_is_said(typed: str, cms: Cms, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("here")
 def test_closed_stdout_is_said_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    shell = f"exec {' '.join(COMMAND)} problem solve problem.json -o - >&-"
-    done = in_a_shell(shell)
+    done = in_a_shell(f"exec {' '.join(COMMAND)} problem solve problem.json -o - >&-")
     said = b"error: <stdout>: standard output is closed; name a file to write\n"
     assert (done.returncode, done.stderr) == (1, said)
     monkeypatch.setattr(sys, "stdout", None)

@@ -125,8 +125,8 @@ class Journal:
     @property
     def loose(self) -> frozenset[str]:
         """GPUs on which something may still be half done from before."""
-        ended = (unit.gpus for unit in self.head.units if unit.number in self.ended)
-        return self.head.loose.difference(*ended)
+        left = (it.gpus for it in self.head.units if self.phases.get(it.number) != "done")
+        return self.head.loose & frozenset[str]().union(*left)
 
     def where(self) -> Deployment:
         """Return what is known to be there: nothing where something is under way."""

@@ -147,8 +147,7 @@ def read_named_gpus(
 
     columns = ("gpu", "device", "sm_activity", "memory_used_mib")
     table = _table(path, columns, "count", "memory_total_mib", "model", "slowdown_limit", "running")
-    found = read_keyed(table, make, "gpu", "gpu {!r}".format)
-    return tuple(starmap(NamedGpus, found.items()))
+    return tuple(starmap(NamedGpus, read_keyed(table, make, "gpu", "gpu {!r}".format).items()))
 
 
 def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:

@@ -204,8 +204,7 @@ def group_equivalent_gpus(
     groups = []
     for (available, domain, here, offered, stay, *_), cards in alike.items():
         if options := tuple(_options(cards[0], here, offered, stay)):
-            gpu = cards[0].gpu
-            groups.append(GpuGroup(gpu, tuple(cards), here, options, available, domain))
+            groups.append(GpuGroup(cards[0].gpu, tuple(cards), here, options, available, domain))
     return tuple(groups)
 
 

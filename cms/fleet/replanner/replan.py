@@ -22,7 +22,7 @@ from ...values.names import nearest
 from ...values.numbers import shown
 from ..deployment import Deployment, desired_state
 from ..deployment.checking import has_our_work
-from ..deployment.recounting import recounted
+from ..deployment.recounting import beyond_limits, recounted
 from ..deployment.transition import (
     Durations,
     Impossible,
@@ -201,7 +201,11 @@ def replan(
     windows = terms.windows(forecast, history.of(names), planner)
     asked = planner.serving(windows.now)
     now = recounted(now, asked.services, asked.rule)
-    has = {name: now.capacity(name) for name in names}
+    services = {each.name: each for each in asked.services}
+    works = {each.work for _, each in now.instances() if each.work and each.is_managed}
+    old = {each.service for each in beyond_limits(works, services, asked.rule)}
+    old |= {each.service for each in works if each.point.model != services[each.service].model}
+    has = {name: Fraction(0) if name in old else now.capacity(name) for name in names}
     try:
         found = decide(windows, has, planner.cost_of(now), terms.hysteresis)
     except NoPath as fault:

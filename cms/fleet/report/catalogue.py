@@ -119,8 +119,7 @@ def predicted_parts(
              f"{told.throughput_low:.2f}", f"{told.slowdown:.2f}", most]
         )  # fmt: skip
     heads = "online class | runs | >speed | >at least | >slowdown | >at most"
-    level = f"{weights.predictor.level:.0%}"
-    head = Words(f"predicted, with the ends of {level} intervals:")
+    head = Words(f"predicted, with the ends of {weights.predictor.level:.0%} intervals:")
     return ["", head, table("Predicted", heads, rows, rest="more pair| of classes")]
 
 

@@ -155,8 +155,7 @@ def _services(deployment: Deployment) -> Grid:
 
 def difference_page(found: Difference, deployment: Deployment, title: str) -> Page:
     """Describe the changes on each GPU; `deployment` has the services that give colours."""
-    places = number_services(deployment)
-    touched = fold_differences(found.touched, places)
+    touched = fold_differences(found.touched, number_services(deployment))
     what = ("GPUs that change", "kept", "restarted", "created", "deleted", "foreign")
     nodes = defaultdict[str, Counter[str]](Counter)
     for change in found.touched:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cms.cli.app import run as run_cms
-from cms.fleet.apply import Journal, list_units, on_the_way
+from cms.fleet.apply import Head, Journal, begin_undo, list_units, on_the_way
 from cms.fleet.deployment import Deployment, Instance, read_deployment
 from cms.fleet.deployment.transition import PartitioningTool, Transition, What
 from tests.fleet.apply.cluster_site import TOOL, cluster_site
@@ -77,10 +77,16 @@ def test_it_arrives_does_nothing_twice_and_goes_back(tmp_path: Path, tool: str) 
         done = site.trace()
         assert site.apply("--resume", "-q") == 0
         assert site.trace() == done, "it did something the second time"
+        state = tmp_path / ".cms/apply/state.jsonl"
         arrives(site, found, "--undo")
+        text = state.read_text("utf-8")
+        state.write_text(text[: text.index("\n", text.rindex('{"format"')) + 1], "utf-8")
+        assert site.apply("--undo", "-q") == 0, "an undo that has begun nothing yet"
+        assert Journal.read(state).head.units, "the way back is lost"
+        state.write_text(text, "utf-8")
         assert site.apply("--undo", "-q") == 0, "the way back of the way back is the way"
         assert site.is_as(found, found.target)
-        done, state = site.trace(), tmp_path / ".cms/apply/state.jsonl"
+        done = site.trace()
         state.write_text(state.read_text("utf-8").splitlines()[0] + "\n", "utf-8")  # not begun
         assert [site.apply(way, "-q") for way in ("--undo", "--resume")] == [0, 0]
         assert site.trace() == done, "it went forward after all"
@@ -112,6 +118,18 @@ def test_a_kill_at_any_moment_is_survived(tmp_path: Path, moment: tuple[str, int
         assert undone or done_once(site, found)
         if undone == 1:
             arrives(site, found)  # nothing is half done: it is begun anew
+
+
+def test_an_undo_from_any_moment_is_proved_and_mends_a_gpu_whole(tmp_path: Path) -> None:
+    for found in (planned(22), *leg(0)):  # several units on a GPU; limits that become tighter
+        head = Head(found, PartitioningTool.NVIDIA_SMI, False)
+        for at, unit in enumerate(head.units):
+            phases = {each.number: "done" for each in head.units[:at]} | {unit.number: "begun"}
+            back = begin_undo(Journal(tmp_path, head, phases))
+            mends = [each for each in back.units if each.gpus & back.loose]
+            for n in range(len(mends)):
+                told = Journal(tmp_path, back, {each.number: "done" for each in mends[:n]})
+                assert told.loose == unit.gpus
 
 
 def a_fault_is_survived(folder: Path, tool: str, seed: int, command: str, kind: str) -> None:

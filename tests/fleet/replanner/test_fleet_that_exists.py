@@ -72,7 +72,7 @@ def test_replan_plans_beside_foreign_instances_and_by_the_prices_of_nodes() -> N
     planner = Planner([Service("chat", "m", 0, 100)], points, [a30], rule="plain")
     assert planner.plan({"chat": Fraction(44)}).solution.machine_count == 1
 
-    def decided(rate: int, on: Deployment) -> ReplanDecision:
+    def decided(rate: int, on: Deployment, planner: Planner = planner) -> ReplanDecision:
         rates = Rates(Fraction(0), HOUR, {"chat": (Fraction(rate),) * 2})
         found = replan(on, rates, planner, Latest(), TERMS)
         assert isinstance(found, ReplanDecision)
@@ -82,6 +82,10 @@ def test_replan_plans_beside_foreign_instances_and_by_the_prices_of_nodes() -> N
     assert found.windows.ask(0, 1).solution.machine_count == 2
     then = found.way.transition.target
     assert (then.capacity("chat") >= 44, found.windows.planner.cost_of(then)) == (True, 0)
+    quick = [replace(each, batch=2, latency_ms=Fraction(2)) for each in points]
+    fast = [*quick, *(replace(each, model="m2") for each in points)]
+    for now in (Service("chat", "m", 0, 3), Service("chat", "m2", 0, 100)):  # not at these points
+        assert not decided(44, then, Planner([now], points + fast, [a30], rule="plain")).keeps
     # less runs than it was planned for, and it is enough for the rates of now
     assert decided(40, replace(then, services=(Service("chat", "m", 90, 100),))).keeps
     with pytest.raises(NoPath, match="no plan on the GPUs there are serves the rates from 3600 s"):

@@ -198,8 +198,7 @@ def test_a_false_schedule_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = chat(rate_rps=310)
 
     def lying(problem: Any, *args: Any, **named: Any) -> Solution:
-        answer = solve(problem, *args, **named)
-        return replace(answer, schedule=Schedule(), cost=Fraction(0))
+        return replace(solve(problem, *args, **named), schedule=Schedule(), cost=Fraction(0))
 
     monkeypatch.setattr("cms.infeasibility.search.solve", lying)
     monkeypatch.setattr(

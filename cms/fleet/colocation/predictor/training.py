@@ -182,8 +182,7 @@ def hold_out(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Err
         test = folds == fold
         if test.all():
             return
-        model = fit_both(kind, samples.taken(~test), seed)
-        yield test, *model.errors(samples.taken(test))
+        yield test, *fit_both(kind, samples.taken(~test), seed).errors(samples.taken(test))
 
 
 def half_width(errors: Floats, level: float = LEVEL) -> float:

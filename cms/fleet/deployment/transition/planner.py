@@ -20,7 +20,7 @@ from ..checking import check_deployment, find_impossible
 from ..difference import with_fixed
 from ..instance import State
 from ..model import Deployment
-from ..recounting import outdated, recounted, with_known_curves
+from ..recounting import beyond_limits, recounted, with_known_curves
 from ..wanted import DesiredState
 from .checking import check_transition, unlike_gpus
 from .durations import Durations
@@ -355,7 +355,8 @@ def _as_it_was(transition: Transition) -> Deployment:
     """
     start = transition.start
     new = {each.name: each for each in transition.target.services}
-    old = {work.service for work in outdated(start, transition.target)}
+    works = (each.work for _, each in start.instances())
+    old = {work.service for work in beyond_limits(works, new, transition.target.rule)}
     services = tuple(
         replace(
             each if each.name in old else new.get(each.name, each),
