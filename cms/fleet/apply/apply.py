@@ -232,7 +232,7 @@ class Apply:
 def begin_undo(journal: Journal) -> Head:
     """Return the proved reversal of all that was begun; FileError while an undo is half done."""
     head, ended = journal.head, journal.ended
-    if journal.loose:  # what is there may be neither side of a unit of the undo
+    if journal.loose:  # its instances may be neither those before an action nor those after it
         what = f"an undo that was broken off has yet to mend {', '.join(sorted(journal.loose))}"
         raise FileError(journal.path, what, fix="cms apply --resume, and --undo after it")
     begun = [unit for unit in head.units if unit.number in journal.phases]

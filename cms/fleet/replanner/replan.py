@@ -205,7 +205,7 @@ def replan(
     works = {each.work for _, each in now.instances() if each.work and each.is_managed}
     old = {each.service for each in beyond_limits(works, services, asked.rule)}
     old |= {each.service for each in works if each.point.model != services[each.service].model}
-    has = {name: Fraction(0) if name in old else now.capacity(name) for name in names}
+    has = {it: -Fraction(1) if it in old else now.capacity(it) for it in names}  # not even for 0
     try:
         found = decide(windows, has, planner.cost_of(now), terms.hysteresis)
     except NoPath as fault:

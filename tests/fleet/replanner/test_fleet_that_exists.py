@@ -85,7 +85,8 @@ def test_replan_plans_beside_foreign_instances_and_by_the_prices_of_nodes() -> N
     quick = [replace(each, batch=2, latency_ms=Fraction(2)) for each in points]
     fast = [*quick, *(replace(each, model="m2") for each in points)]
     for now in (Service("chat", "m", 0, 3), Service("chat", "m2", 0, 100)):  # not at these points
-        assert not decided(44, then, Planner([now], points + fast, [a30], rule="plain")).keeps
+        planned = Planner([now], points + fast, [a30], rule="plain")
+        assert not any(decided(rate, then, planned).keeps for rate in (0, 44))
     # less runs than it was planned for, and it is enough for the rates of now
     assert decided(40, replace(then, services=(Service("chat", "m", 90, 100),))).keeps
     with pytest.raises(NoPath, match="no plan on the GPUs there are serves the rates from 3600 s"):

@@ -122,8 +122,7 @@ def measure(seed: int) -> tuple[dict[str, Any], Transition | None]:
     row: dict[str, Any] = {"seed": seed, "tool": tool, "cpu_s": round(cpu, 4)}
     if isinstance(found, Impossible):
         return row | {"found": 0}, None
-    drains = tool is not None and tool.drains_nodes
-    makespan = float(schedule(found, by_node=drains).makespan_s)
+    makespan = float(schedule(found, by_node=tool is not None and tool.drains_nodes).makespan_s)
     return row | {
         "found": 1, "kept": found.kept.count, "spare": found.spare.count,
         "actions": len(found.actions), "makespan_s": makespan,

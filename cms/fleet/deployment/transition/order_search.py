@@ -128,7 +128,7 @@ def _search_in_time(
     is returned is done, or nothing goes on; beside it, when the last action ends.
     """
     goal, now = state.goal, 0
-    # after so many actions the search goes in circles
+    # a longer order only returns to states it has visited
     most = 100 + 20 * (len(goal.openings) + sum(len(each.held) for each in state.gpus))
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
